@@ -4,13 +4,17 @@
 #   make test         what a developer, the README and .ci/run use
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,tasks,data
+EXTRAS ?= dev,tasks,data,docs
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
 # Reinstalled when a pin, an extra or the interpreter changes.
 STAMP := $(VENV)/installed
 RUN := $(BIN)/python -u
+# XLA's plugin without what it needs to run programs.
+AOT_GPU := jax-cuda13-plugin jax-cuda13-pjrt nvidia-cuda-nvcc nvidia-nvvm \
+	nvidia-cuda-crt nvidia-cuda-runtime nvidia-nvjitlink nvidia-cuda-cupti \
+	nvidia-cuda-nvrtc nvidia-cublas nvidia-cudnn-cu13
 # Compiled programs, however small, are kept between test runs and shared by the
 # workers of one. A torn entry only costs its compilation.
 TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
@@ -27,7 +31,7 @@ PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/bandit.py --method=grpo
 
-.PHONY: install quickstart quickstart-llm test test-fast test-devices smoke test-all \
+.PHONY: docs plan-environment test-compilers install quickstart quickstart-llm test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
 	format clean
 
@@ -56,7 +60,7 @@ quickstart-llm: $(STAMP)
 test: test-fast test-devices smoke
 
 test-fast: $(STAMP)
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'not slow and not devices'
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'not slow and not devices and not compilers'
 
 test-devices: $(STAMP)
 	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
@@ -69,11 +73,11 @@ smoke: $(STAMP)
 	  echo "smoke run to iteration $$n" && \
 	  $(SMOKE) --set=iterations=$$n --workdir="$$dir/run"; \
 	done && \
-	$(BIN)/python -m experiments.plot --workdirs="$$dir/run" \
+	$(BIN)/python -m experiments.plot --workdir="$$dir/run" \
 	  --out="$$dir/curves.png" && echo 'smoke run passed'
 
 test-all: test-fast test-devices smoke test-processes
-	$(PYTEST) -n $(WORKERS) -m 'slow and not devices' \
+	$(PYTEST) -n $(WORKERS) -m 'slow and not devices and not compilers' \
 	  --ignore=tests/runtime/test_processes.py
 	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
 	  -m 'devices and slow'
@@ -110,16 +114,41 @@ test-mutations: $(STAMP)
 	  --out=runs/mutations
 	$(RUN) tests/mutations/run.py --out=runs/mutations --report
 
+# The compilers of TPU and GPU, beside the plain environment: they look for their
+# devices at every start of JAX. For `python -m experiments.plan --target=...`.
+plan-environment: .venv-aot/installed
+
+.venv-aot/installed: requirements.txt constraints.txt pyproject.toml
+	$(PYTHON) -m venv .venv-aot
+	.venv-aot/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[$(EXTRAS),aot-tpu]'
+	.venv-aot/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --no-deps $(AOT_GPU)
+	@touch $@
+
+# Programs of every method, compiled for TPU and GPU on this machine.
+test-compilers: .venv-aot/installed
+	JAX_PLATFORMS=cpu .venv-aot/bin/python -m pytest -n $(WORKERS) -m compilers \
+	  tests/compilers
+
+# The documentation site, docs/_build/html/index.html; a warning is an error.
+docs: $(STAMP)
+	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs \
+	  docs/_build/html
+
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/pyrefly check --output-format=min-text --summary=none
 
-# The tree of folders in README and the table of methods, from docstrings.
+# The tree of folders in docs/layout.md and the table of methods, from docstrings.
 readme: $(STAMP)
 	$(RUN) -m experiments.list_methods --markdown
 	$(RUN) tests/test_readme.py
 
+# The __init__.py of the folders of pieces, then the format of all files.
 format: $(STAMP)
+	$(RUN) tests/test_faces.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -28,7 +28,7 @@ def get_config(method: Method) -> ExperimentConfig:
     rollout=dataclasses.replace(
       config.rollout,
       max_response_tokens=5 * turns,
-      turns=dataclasses.replace(config.rollout.turns, max_turns=turns),
+      turns=dataclasses.replace(config.rollout.turn_limits, max_turns=turns),
     ),
     evaluation=EvaluationConfig(every=60, num_prompts=64),
   )

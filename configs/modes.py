@@ -22,10 +22,13 @@ Expected: sampled accuracy 0.67 -> 0.93 with GRPO at rate 6e-4, which guesses on
 """
 
 import dataclasses
+from typing import Any
 
 from configs import chain
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
 from rl_jax.tasks import Chain, EvaluationSet, InMode
 from rl_jax.tasks.chain import MODES
 
@@ -37,7 +40,7 @@ def get_config(method: Method) -> ExperimentConfig:
   """configs/chain.py with controls, and sets by mode and difficulty."""
   config = chain.get_config(method)
   task = Chain(min_operations=1, max_operations=3, controls=True)
-  tasks = {name: InMode(task, name) for name in MODES}
+  tasks: dict[str, Any] = {name: InMode(task, name) for name in MODES}
   for name, (fewest, most) in DIFFICULTIES.items():
     tasks[name] = dataclasses.replace(
       task, min_operations=fewest, max_operations=most
@@ -49,10 +52,7 @@ def get_config(method: Method) -> ExperimentConfig:
   return dataclasses.replace(
     config,
     task=task,
-    model=dataclasses.replace(
-      config.model,
-      config=dataclasses.replace(config.model.config, max_positions=128),
-    ),
+    model=ModelSource(config=presets.small(max_positions=128)),
     rollout=dataclasses.replace(
       config.rollout, max_prompt_tokens=9, max_response_tokens=40
     ),

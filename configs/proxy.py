@@ -43,7 +43,7 @@ class ReferencedMotifs(Motifs):
 
 def get_config(method: Method) -> ExperimentConfig:
   """50 pairs an iteration, or 16 prompts x 8 samples."""
-  data = any(getattr(piece, 'from_data', False) for _, piece in method.pieces())
+  data = any(piece.from_data for _, piece in method.pieces())
   weights = {'outcome': float(data)}
   task: Motifs = Motifs(reward_weights=weights)
   if any(isinstance(one, ReferenceSigmoid) for _, one in method.pieces()):

@@ -18,6 +18,8 @@ from configs import planned_keydoor
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
 from rl_jax.tasks import RecordedWalks
 
 
@@ -34,16 +36,8 @@ def get_config(method: Method) -> ExperimentConfig:
       num_logged=1,
       turn_ends=False,
     ),
-    model=dataclasses.replace(
-      config.model,
-      config=dataclasses.replace(
-        config.model.config,
-        num_layers=1,
-        width=32,
-        num_heads=2,
-        num_kv_heads=2,
-        mlp_size=64,
-      ),
+    model=ModelSource(
+      config=presets.small(num_layers=1, width=32, head_size=16, mlp_size=64)
     ),
     rollout=dataclasses.replace(
       config.rollout,
@@ -51,7 +45,7 @@ def get_config(method: Method) -> ExperimentConfig:
       group_size=1,
       logged_prompts=64,
       max_response_tokens=7 * turns,
-      turns=dataclasses.replace(config.rollout.turns, max_turns=turns),
+      turns=dataclasses.replace(config.rollout.turn_limits, max_turns=turns),
     ),
     update=UpdateConfig(minibatch_prompts=64),
     optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),

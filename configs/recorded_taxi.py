@@ -26,7 +26,7 @@ def get_config(method: Method) -> ExperimentConfig:
     task=RecordedWalks(
       task=dataclasses.replace(config.task, num_train=1000),
       noise=0.5,
-      turns=config.rollout.turns.max_turns,
+      turns=config.rollout.turn_limits.max_turns,
       num_logged=1,
       turn_ends=False,
     ),

@@ -23,7 +23,6 @@ from rl_jax.tasks import RecordedWalks
 def get_config(method: Method) -> ExperimentConfig:
   """128 walks a step, of whose commands 30% are random."""
   config = text_rooms.get_config(method)
-  limits = config.rollout.turns
   return dataclasses.replace(
     config,
     iterations=200,
@@ -31,7 +30,7 @@ def get_config(method: Method) -> ExperimentConfig:
       # Other games than those that RL goes on with.
       task=dataclasses.replace(config.task, num_train=192, seed=1),
       noise=0.3,
-      turns=limits.max_turns,
+      turns=config.rollout.turn_limits.max_turns,
     ),
     rollout=dataclasses.replace(
       config.rollout, num_prompts=16, logged_prompts=16

@@ -26,7 +26,7 @@ def get_config(method: Method) -> ExperimentConfig:
     task=RenamedWalks(
       name=config.task.name,
       num_train=1000,
-      turns=config.rollout.turns.max_turns,
+      turns=config.rollout.turn_limits.max_turns,
     ),
     rollout=dataclasses.replace(
       config.rollout, num_prompts=64, group_size=1, logged_prompts=64

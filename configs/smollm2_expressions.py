@@ -11,7 +11,7 @@ Problems come from the templates of `tasks.WordProblems`; configs/
 smollm2_mawps.py has the same with public word problems. Four worked examples
 are the prompt; a response ends with its line. All weights, float32, no
 reference policy.
-Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
+Cost and expected numbers: experiments/papers/word_problems/README.md.
 """
 
 import dataclasses

@@ -6,7 +6,7 @@
 Data: data/mawps_singleop.jsonl with fields input and target (another place:
 --set="task.sources={'train': 'PATH'}"). 150 rows are held out, by the hash of
 the question.
-Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
+Cost and expected numbers: experiments/papers/word_problems/README.md.
 """
 
 import dataclasses

@@ -15,8 +15,8 @@ Data: data/mawps_singleop.jsonl with fields input and target (another place:
 --set="task.sources={'train': 'PATH'}"); its last 100 rows are held out. The
 short warm start teaches the form of an answer, one equation; a response ends
 with the line, and its last number is the answer. A quotient as '12 / 4' is not
-taken for 3; the numbers in BUILD_NOTES.md were measured when it was.
-Cost and expected numbers: BUILD_NOTES.md, "SmolLM2 on word problems".
+taken for 3; the expected numbers were measured when it was.
+Cost and expected numbers: experiments/papers/word_problems/README.md.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
@@ -35,7 +35,7 @@ PROMPT = 'Question: {question}\nAnswer:'
 def get_config(method: Method) -> ExperimentConfig:
   """16 prompts x 8 samples of at most 16 tokens; all weights, float32."""
   return ExperimentConfig(
-    iterations=10,  # more do not help held-out rows, see BUILD_NOTES.md
+    iterations=10,  # more do not help held-out rows
     task=QuestionAnswer(
       sources={'train': 'data/mawps_singleop.jsonl'},
       question='{input}',

@@ -5,7 +5,7 @@
 configs/chain.py has the command that makes runs/chain_warm. A process model of
 its steps, for oprm:
   python -m experiments.step_labels --config=configs/brief.py
-    --policy=runs/chain_warm --prompts=600 --completions=1 --out=runs/labels
+    --checkpoint=runs/chain_warm --prompts=600 --completions=1 --out=runs/labels
   python -m experiments.train --config=configs/brief.py
     --method=process_reward_model --set=model.path=runs/chain_warm
     --set="task=StepRows(path='runs/labels/exact.jsonl', num_validation=100)"

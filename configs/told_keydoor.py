@@ -21,7 +21,9 @@ from rl_jax.tasks import ToldKeyDoor
 def get_config(method: Method) -> ExperimentConfig:
   """As configs/keydoor.py; an observation has one letter more."""
   config = keydoor.get_config(method)
-  turns = dataclasses.replace(config.rollout.turns, max_observation_tokens=5)
+  turns = dataclasses.replace(
+    config.rollout.turn_limits, max_observation_tokens=5
+  )
   return dataclasses.replace(
     config,
     task=ToldKeyDoor(reward_weights={'outcome': 1.0}),

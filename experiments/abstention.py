@@ -4,7 +4,7 @@
     --learning_rate=2e-3 --max_prompt_tokens=9 --max_response_tokens=2
     --evaluate_every=200 --out=runs/clues_frozen
   python -m experiments.abstention --config=configs/clues.py
-    --policy=runs/clues_frozen --abstainer=runs/clues
+    --checkpoint=runs/clues_frozen --abstainer=runs/clues
 
 The probabilities of the options under --policy are computed once for all test
 rows, which are drawn into three splits: the levels (alpha, beta) of the rule
@@ -54,9 +54,10 @@ from rl_jax.tasks.clues import ABSTAIN
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is Clues.', required=True
 )
-_POLICY = flags.DEFINE_string(
-  'policy', None, 'Model whose probabilities are used.', required=True
+_CHECKPOINT = flags.DEFINE_string(
+  'checkpoint', None, 'Model whose probabilities are used.', required=True
 )
+flags.DEFINE_alias('policy', 'checkpoint')
 _ABSTAINER = flags.DEFINE_string('abstainer', None, 'Work directory of a run.')
 _LEVEL = flags.DEFINE_float('level', 0.1, 'Of LAC and APS: 1 - coverage.')
 _EPOCHS = flags.DEFINE_integer(
@@ -85,7 +86,7 @@ def option_probs(
 def three_ways(
   calibration: tuple[np.ndarray, np.ndarray],
   rows: tuple[np.ndarray, np.ndarray],
-  levels: Sequence[float],
+  levels: Sequence[float] | np.ndarray,
   uniform_n: np.ndarray,
 ) -> dict[str, float]:
   """Outcomes and cost on rows, with thresholds of the calibration rows.
@@ -152,7 +153,7 @@ def conformal_lines(
     epochs=epochs,
     seed=seed,
   )
-  lines = []
+  lines: list[dict[str, Any]] = []
   for rule, scores in (
     ('lac', conformal.lac_scores),
     ('aps', conformal.aps_scores),
@@ -185,7 +186,7 @@ def conformal_lines(
 
 def abstainer_line(
   task: Clues, examples: Sequence[base.Example], prob_nA: np.ndarray
-) -> dict[str, float]:
+) -> dict[str, Any]:
   """Of a policy over the letters and '?', which is the last option."""
   u = task.reward_weights['abstained']
   right_nA = np.array([task.posterior(example) for example in examples])
@@ -223,7 +224,7 @@ def main(argv: Sequence[str]) -> None:
   examples = [task.example('test', i) for i in range(task.num_prompts('test'))]
   prompts = [example.prompt for example in examples]
   answer_n = np.array([task.letters.index(e.answer) for e in examples])
-  prob_nA = option_probs(_POLICY.value, mesh, prompts, task.letters)
+  prob_nA = option_probs(_CHECKPOINT.value, mesh, prompts, task.letters)
   lines = conformal_lines(
     prob_nA, answer_n, _LEVEL.value, _EPOCHS.value, _SEED.value
   )

@@ -11,6 +11,15 @@
 # Targets: generate 30% (64 rows) and 50% (512) of the rate of a copy, update 35%
 # of the rate of a matrix product.
 set -eu
+case "${1:-}" in
+  '') ;;
+  *)
+    sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
+    [ "$1" = --help ] || [ "$1" = -h ] && exit 0
+    echo "error: $1: settings are environment variables" >&2
+    exit 2
+    ;;
+esac
 : "${PYTHON:=.venv/bin/python}" "${SECONDS_LEFT:=570}" "${DEVICE_CHECK:=}"
 : "${OUT:=$(mktemp -d)/accelerator.jsonl}" "${TORCH:=$PYTHON}"
 end=$(($(date +%s) + SECONDS_LEFT))

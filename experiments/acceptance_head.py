@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
-from rl_jax import randomness
+from rl_jax import api, randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.rollouts import acceptance
 from rl_jax.rollouts.drafts import DraftModel
@@ -156,7 +156,7 @@ def fit(setup: Setup) -> dict[str, jax.Array]:
 def measured(setup: Setup, drafts: DraftModel, head=None) -> dict[str, float]:
   """Means over the forward passes of rows, on prompts that are held out."""
   engine = setup.engine(drafts, head)
-  split = setup.config.evaluation.split
+  split = setup.config.evaluation.split or 'validation'
   jax.block_until_ready(list(setup.responses(engine, split)))
   found = engine.drafts.metrics()
   return {
@@ -172,7 +172,7 @@ def load() -> Setup:
   mesh = assembly.make_mesh(config)
   jax.set_mesh(mesh)
   model, params, tokenizer = policy_lib.load_checkpoint(_CHECKPOINT.value, mesh)
-  config = evaluation_flags.within(config, model)
+  config = api.within(config, model)
   policy = policy_lib.Policy(
     model=model, tokenizer=tokenizer, trainable=params, frozen={}
   )
@@ -182,6 +182,7 @@ def load() -> Setup:
   draft = draft_model.load(
     dataclasses.replace(config, rollout=own), tokenizer, mesh
   )
+  assert draft is not None  # --draft names one
   return Setup(config=config, policy=policy, draft=draft, mesh=mesh)
 
 

@@ -70,6 +70,7 @@ from rl_jax.planning import costs
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 _STAGE = flags.DEFINE_enum(
   'stage',
@@ -108,7 +109,7 @@ _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 def default_microbatches(shape: costs.Shape) -> int:
   """Small microbatches cost nothing on CPU and keep the activations small."""
   groups = shape.num_prompts // jax.device_count()
-  return groups if jax.default_backend() == 'cpu' else 1
+  return groups if Platform.of_process().is_cpu else 1
 
 
 def drafts() -> Drafts | None:
@@ -126,7 +127,10 @@ def drafts() -> Drafts | None:
 def main(argv):
   """Compiles, times and prints one line."""
   del argv
-  cfg, stage = platform.resolve(PRESETS[_PRESET.value]), _STAGE.value
+  cfg, stage = (
+    platform.resolve(PRESETS[_PRESET.value], platform=Platform.of_process()),
+    _STAGE.value,
+  )
   if _OUT.value:
     outputs.check_file('out', _OUT.value)
   host_memory.give_back_after_compilations()
@@ -258,10 +262,10 @@ def time_turns(cfg: Any) -> None:
 
 def _shape(default: costs.Shape) -> costs.Shape:
   """The sizes that flags give, and those of the stage."""
-  named = (flags.FLAGS[f.name] for f in (_PROMPTS, _GROUP, _PROMPT, _NEW))
-  own = dataclasses.astuple(default)
-  sizes = zip(named, own, strict=True)
-  return costs.Shape(*(f.value if f.present else x for f, x in sizes))
+  names = [field.name for field in dataclasses.fields(default)]
+  given = zip(names, (_PROMPTS, _GROUP, _PROMPT, _NEW), strict=True)
+  sizes = {name: flag.value for name, flag in given if flag.present}
+  return dataclasses.replace(default, **sizes)
 
 
 def _write(row: dict[str, Any]) -> None:

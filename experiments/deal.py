@@ -96,7 +96,9 @@ def covered(task: Coverage, tokenizer: Any) -> Callable[..., dict[str, Array]]:
 def started(prompts: Sequence[Sequence[int]], group_size: int, tokens: int):
   """Empty rows of prompts of equal length."""
   return rollouts.start_trajectories(
-    *(np.array(prompts), np.ones(np.shape(prompts)), np.arange(len(prompts))),
+    np.array(prompts),
+    np.ones(np.shape(prompts)),
+    np.arange(len(prompts)),
     group_size=group_size,
     max_response_tokens=tokens,
   )
@@ -180,9 +182,9 @@ def lines(
     for weight in numbers(_WEIGHTS, float, -INT32):
       found, seconds = timed(search, params, weight, tokens)
       yield {'tokens': tokens, 'weight': weight, **summary(*found), **seconds}
-  drawn, seconds = timed(draw, params)
-  yield {'best_of': 1, **summary(*drawn)}
-  kept = best_of(*drawn, _COMPONENT.value)
+  (traj, found), seconds = timed(draw, params)
+  yield {'best_of': 1, **summary(traj, found)}
+  kept = best_of(traj, found, _COMPONENT.value)
   yield {'best_of': _DRAWS.value, **summary(*kept), **seconds}
 
 
@@ -224,7 +226,8 @@ def main(argv: Sequence[str]) -> None:
   )
   values = None
   if _VALUES.value is not None:
-    *values, other = policy_lib.load_checkpoint(_VALUES.value, mesh, None)
+    *critic, other = policy_lib.load_checkpoint(_VALUES.value, mesh, None)
+    values = critic[0], critic[1]
     reward_models.check_tokens(
       '--values', tokenizer, other, values[0].vocab_size
     )

@@ -19,26 +19,20 @@ in no mean. A number that is not finite is null: JSON has no NaN. --out has the
 outcome of each row, for intervals.
 """
 
-import contextlib
 import json
 
 from absl import flags
-import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
+import rl_jax
 from rl_jax.config import evaluated_tokens
 from rl_jax.models.files import hf_classifier
-from rl_jax.pieces.policies import Loaded
-from rl_jax.rollouts.episodes import OPPONENT
-from rl_jax.runs import assembly, directory, loaded_policies
-from rl_jax.runs import policy as policy_lib
+from rl_jax.runs import directory
 from rl_jax.runs.evaluation import sampling_of
-from rl_jax.runs.judges import make_judges
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import players_of
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)
 _STEP = flags.DEFINE_integer('step', None, 'Iteration of a work directory.')
@@ -61,38 +55,16 @@ def main(argv):
   process_flags.start()
   if _OUT.value:
     outputs.check_file('out', _OUT.value)
+  # A classifier is refused before its configuration is asked for.
   hf_classifier.check_writes(_CHECKPOINT.value)
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
-  if _OPPONENT.value and players_of(config.task) != 2:
-    raise ValueError(
-      f'--opponent={_OPPONENT.value}: {type(config.task).__name__} is no game '
-      'of two players'
-    )
-  # Reads the data: its errors come before those of the policy.
-  evaluation_flags.check_split(config)
-  mesh = assembly.make_mesh(config)
-  jax.set_mesh(mesh)
-  model, params, tokenizer = policy_lib.load_checkpoint(
-    _CHECKPOINT.value, mesh, _STEP.value
+  found, rows = rl_jax.evaluate(
+    _CHECKPOINT.value,
+    config,
+    step=_STEP.value,
+    seed=_SEED.value,
+    opponent=_OPPONENT.value,
   )
-  config = evaluation_flags.within(config, model)
-  policy = policy_lib.Policy(
-    model=model, tokenizer=tokenizer, trainable=params, frozen={}
-  )
-  if _OPPONENT.value:
-    rules = {OPPONENT: Loaded(path=_OPPONENT.value)}
-    params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
-  verifier = assembly.make_verifier(
-    config, None, tokenizer, mesh, split=config.evaluation.split
-  )
-  with contextlib.closing(verifier):
-    key = assembly.run_key(_SEED.value, mesh)
-    evaluator = assembly.make_evaluator(
-      *(config, policy, verifier, mesh),
-      judges=make_judges(config, policy, mesh, key),
-      seed=_SEED.value,
-    )
-    found, rows = evaluator.run(params)
   if not processes.is_main():
     return
   if _OUT.value:
@@ -112,7 +84,8 @@ def _plain(outcomes):
   """Lists of texts, or of numbers: null where a response was not judged."""
   values = np.asarray(outcomes)
   if values.dtype.kind == 'f':
-    values = np.where(np.isfinite(values), values, None)
+    values = values.astype(object)
+    values[~np.isfinite(np.asarray(outcomes))] = None
   return values.tolist()
 
 

@@ -116,7 +116,8 @@ def by_comparisons(loaded) -> dict[str, Any]:
     for one in comparisons
     for text in (*one.right, *one.wrong)
   ]
-  found = scores(*loaded, pairs, _CHAT.value, _BATCH.value)
+  model, params, tokenizer = loaded
+  found = scores(model, params, tokenizer, pairs, _CHAT.value, _BATCH.value)
   rows = scored_rows(comparisons, found.tolist())
   if _SCORES_OUT.value is not None:
     pairs = all(len(row['scores']) == 2 for row in rows)
@@ -172,13 +173,15 @@ def by_steps(loaded) -> dict[str, Any]:
   """F1 of the first wrong step, as ProcessBench has it."""
   step_end = configuration.unescaped(_STEP_END.value)
   rows = read_steps(_DATA.value, step_end)
+  model, params, tokenizer = loaded
+  texts = [row[:2] for row in rows]
   found = step_scores(
-    *loaded, [row[:2] for row in rows], _CHAT.value, _BATCH.value
+    model, params, tokenizer, texts, _CHAT.value, _BATCH.value
   )
   predicted = [process_bench.first_error(x, _THRESHOLD.value) for x in found]
   result = process_bench.f1(predicted, [row[2] for row in rows])
-  right = [row[3] for row in rows]
-  if None not in right:
+  right = [row[3] for row in rows if row[3] is not None]
+  if len(right) == len(rows):
     result |= labels.best_of([row[0] for row in rows], right, found)
   return {**result, 'responses': len(rows)}
 
@@ -236,8 +239,9 @@ def read(path: str) -> list[Comparison]:
   Raises: BadRowError naming file and row of a field that is missing or wrong.
   """
   found = []
+  right: list[Text]
+  wrong: list[Text]
   for where, record in _records(path):
-    names = str(record.get('subset', 'all')), str(record.get('id', where))
     sides = [record.get(name) for name in ('chosen', 'rejected')]
     turns = any(
       isinstance(side, (list, tuple))
@@ -246,16 +250,26 @@ def read(path: str) -> list[Comparison]:
     )
     if turns or (record.get('prompt') is None and all(sides)):
       prompt, pair = preference_forms.parse(record, 'pair', where)
-      texts = [[logged.messages or logged.text] for logged in pair]
+      right, wrong = ([logged.messages or logged.text] for logged in pair)
     else:
-      texts = [_texts(record, name, where) for name in ('chosen', 'rejected')]
+      right = _texts(record, 'chosen', where)
+      wrong = _texts(record, 'rejected', where)
       prompt = rows_lib.as_text(record.get('prompt'), 'prompt', where)
     arguments = preference_forms.arguments(record, prompt, where)
-    found.append(Comparison(*names, prompt, *texts, arguments))
+    found.append(
+      Comparison(
+        subset=str(record.get('subset', 'all')),
+        id=str(record.get('id', where)),
+        prompt=prompt,
+        right=right,
+        wrong=wrong,
+        arguments=arguments,
+      )
+    )
   return found
 
 
-def _texts(record, name, where):
+def _texts(record, name, where) -> list[Text]:
   value = record.get(name)
   if value is None:
     present = sorted(map(str, record))
@@ -267,7 +281,7 @@ def _texts(record, name, where):
     raise BadRowError(
       where, 'wrong_type', f'field {name!r} is no text or list of texts'
     )
-  return value
+  return list(value)
 
 
 def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
@@ -334,7 +348,7 @@ def _values(function, model, params, encoded, batch_size):
 
 def _encoded(tokenizer, chat, prompt, response, arguments=None):
   """(ids of the prompt, the record) of a text, of messages or of a Logged."""
-  fields = {'prompt': '', 'answer': '', 'id': 0}
+  fields: dict[str, Any] = {'prompt': '', 'answer': '', 'id': 0}
   if not isinstance(prompt, str):
     fields |= {'messages': prompt, 'arguments': arguments or {}}
   elif chat:

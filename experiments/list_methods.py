@@ -29,6 +29,7 @@ def main(argv):
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   if _MARKDOWN.value:
+    configuration.check_clone('--markdown')
     (configuration.ROOT / methods.FILE).write_text(methods.page())
     return
   if _DIFF.value:

@@ -1,5 +1,9 @@
-"""Pieces and stages without the training loop: GRPO on a bandit."""
+"""Pieces and stages without the training loop: GRPO on a bandit.
 
+python -m experiments.pieces_without_loop
+"""
+
+import argparse
 import functools
 
 import jax
@@ -15,6 +19,9 @@ from rl_jax.learning.state import fresh_state
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
+
+if __name__ == '__main__':
+  argparse.ArgumentParser(description=__doc__).parse_args()
 
 V, N, G = 8, 16, 8  # tokens 1..7; the right answer to prompt p is p
 config = models.ModelConfig(

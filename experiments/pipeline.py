@@ -58,7 +58,8 @@ def main(argv):
       continue
     print(f'--- {name}: {shlex.join(["python", *command])}', flush=True)
     started = time.time()
-    (code,) = children.run_all([[sys.executable, *command]])
+    binary = command[1].removeprefix('experiments.')
+    (code,) = children.run_all([children.program(binary, *command[2:])])
     if code:
       print(f'stage {name!r} {ended(code)}', file=sys.stderr)
       sys.exit(code if code > 0 else 128 - code)

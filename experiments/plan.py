@@ -4,34 +4,61 @@
   python -m experiments.plan --config=configs/smollm2_gsm8k.py --devices=8
     --mesh=1,8,1 --card=rtx4090
 
-Compiles the stages for emulated CPU devices and prints, per device: planned
-memory and what XLA reports, the collectives of an iteration, a roofline for a
-named card, and which models fit on a card with 24 GB. XLA has no bfloat16
-arithmetic on CPU: temporaries and bytes of collectives are those of float32, up
-to twice what an accelerator needs. An all-reduce followed by a slice becomes a
-reduce-scatter on accelerators, with half the bytes.
+  python -m experiments.plan --config=configs/qwen2p5_0p5b_gsm8k.py
+    --target=tpu:v5e:2x4
+  python -m experiments.plan --config=configs/qwen2p5_7b_gsm8k.py
+    --target=gpu:h100:1x8x8 --json=plan.json
+
+With --target the stages are compiled by the compilers of these accelerators,
+which run on any machine; `make plan-environment` installs them beside the plain
+environment, in .venv-aot. Without it they are compiled for emulated CPU
+devices. Prints, per device: planned memory and what the compiler says (code
+and kernels too), the collectives of an iteration, a roofline, and which models
+fit on a card with 24 GB. XLA has no bfloat16 arithmetic on CPU: there
+temporaries and bytes of collectives are those of float32, up to twice what an
+accelerator needs, and an all-reduce followed by a slice does not become a
+reduce-scatter, with half the bytes.
 """
 
 import dataclasses
+import json
 import math
 
 from absl import app, flags
 import jax
 
-from experiments.flags import configuration
+from experiments.flags import configuration, outputs
 from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
-from rl_jax.planning import abstract_run, collectives, memory_plan, roofline
+from rl_jax.planning import (
+  abstract_run,
+  memory_plan,
+  programs,
+  roofline,
+  targets,
+)
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
-_DEVICES = flags.DEFINE_integer('devices', 64, 'Devices to plan for.')
+_TARGET = flags.DEFINE_string(
+  'target', None, f'Accelerators to compile for: {targets.FORM}.'
+)
+_JSON = flags.DEFINE_string('json', None, 'File that gets the numbers.')
+_DEVICES = flags.DEFINE_integer(
+  'devices', None, 'Devices to plan for without --target. Default: 64.'
+)
 _MESH = flags.DEFINE_list(
   'mesh',
   None,
   'DATA,FSDP,TENSOR[,SEQUENCE]. Default: that of the config, or all fsdp.',
 )
-_CARD = flags.DEFINE_enum('card', 'h100', list(roofline.CARDS), 'Named peaks.')
+_CARD = flags.DEFINE_enum(
+  'card',
+  None,
+  list(roofline.CARDS),
+  "Named peaks. Default: the target's, else h100.",
+)
 _FLOPS = flags.DEFINE_float('flops', None, "FLOP/s instead of the card's.")
 _BANDWIDTH = flags.DEFINE_float('bandwidth', None, 'Bytes/s of its memory.')
 _LINK = flags.DEFINE_float('interconnect', None, 'Bytes/s to other devices.')
@@ -42,34 +69,58 @@ _RESPONSES = flags.DEFINE_list(
 configuration.define_flags()
 
 
-def mesh_config(config) -> mesh_lib.MeshConfig:
+def mesh_config(config, devices: int) -> mesh_lib.MeshConfig:
   """The mesh of the flags, else of the configuration, else fsdp over all."""
   if _MESH.value is not None:
     try:
       sizes = [int(text) for text in _MESH.value]
     except ValueError:
       sizes = []
-    if len(sizes) not in (3, 4) or math.prod(sizes) != _DEVICES.value:
+    if len(sizes) not in (3, 4) or math.prod(sizes) != devices:
       raise ValueError(
         f'--mesh={",".join(_MESH.value)}: expected DATA,FSDP,TENSOR[,SEQUENCE] '
-        f'whose product is --devices={_DEVICES.value}'
+        f'whose product is {_devices_flag()}'
       )
     axes = ('data', 'fsdp', 'tensor', 'sequence')
     return mesh_lib.MeshConfig(**dict(zip(axes, sizes, strict=False)))
-  own = config_lib.on_devices(config, _DEVICES.value).mesh
-  if math.prod(own.sizes().values()) == _DEVICES.value:
+  own = config_lib.on_devices(config, devices).mesh
+  if math.prod(own.sizes().values()) == devices:
     return own
-  return mesh_lib.MeshConfig(data=1, fsdp=_DEVICES.value)
+  return mesh_lib.MeshConfig(data=1, fsdp=devices)
 
 
-def card() -> roofline.Card:
-  """The named card, with peaks replaced by flags that are given."""
+def _devices_flag():
+  if _TARGET.value is None:
+    return f'--devices={_DEVICES.value or 64}'
+  count = targets.Target.parse(_TARGET.value).count
+  return f'the {count} devices of --target={_TARGET.value}'
+
+
+def target() -> targets.Target | None:
+  """The accelerators of --target, or None: emulated CPU devices."""
+  if _TARGET.value is None:
+    return None
+  if _DEVICES.value is not None:
+    raise ValueError(
+      f'--devices={_DEVICES.value} and --target={_TARGET.value}: the target '
+      'says how many devices there are'
+    )
+  return targets.Target.parse(_TARGET.value)
+
+
+def card(accelerators: targets.Target | None) -> tuple[str, roofline.Card]:
+  """Name and peaks of a device, with what flags give instead."""
   peaks = (_FLOPS, _BANDWIDTH, _LINK)
   given = {x.name: x.value for x in peaks if x.value is not None}
   for name, value in given.items():
     if not 1 <= value <= 1e30:  # nan passes the bounds of a flag
       raise ValueError(f'--{name}={value}: expected 1 to 1e30')
-  return dataclasses.replace(roofline.CARDS[_CARD.value], **given)
+  if _CARD.value is None and accelerators is not None:
+    name, found = accelerators.chip, accelerators.card
+  else:
+    name = _CARD.value or 'h100'
+    found = roofline.CARDS[name]
+  return name, dataclasses.replace(found, **given)
 
 
 def response_lengths() -> tuple[int, ...]:
@@ -86,49 +137,69 @@ def main(argv):
   """Plans one iteration and prints the tables."""
   if len(argv) > 1:
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
-  if _DEVICES.value < 1:
+  if _DEVICES.value is not None and _DEVICES.value < 1:
     raise ValueError(f'--devices={_DEVICES.value} must be at least 1')
-  peaks, responses = card(), response_lengths()
+  if _JSON.value:
+    outputs.check_file('json', _JSON.value)
+  accelerators = target()
+  count = accelerators.count if accelerators else _DEVICES.value or 64
+  (name, peaks), responses = card(accelerators), response_lengths()
   jax.config.update('jax_platforms', 'cpu')
-  jax.config.update('jax_num_cpu_devices', _DEVICES.value)
+  if accelerators is None:
+    jax.config.update('jax_num_cpu_devices', count)
   config = configuration.from_flags()
-  config = dataclasses.replace(config, mesh=mesh_config(config))
+  config = dataclasses.replace(config, mesh=mesh_config(config, count))
   config_lib.validate(config)
+  devices = accelerators.devices() if accelerators else None
+  mesh = mesh_lib.make_mesh(config.mesh, devices)
   model = policy_lib.planned_model(
-    config.model, config.task, config.mesh.sequence
+    config.model,
+    config.task,
+    accelerators.platform if accelerators else Platform.of_mesh(mesh),
+    config.mesh.sequence,
   )
   if model is None:
     raise ValueError(
       f'the shape of {config.model.path} is known only from its weights: use '
       'a configuration that names it in model.config'
     )
-  mesh = mesh_lib.make_mesh(config.mesh)
   # Programs for CPU devices compute all experts; the plan is of accelerators.
   chosen = dataclasses.replace(model, expert_products='chosen')
   plan = memory_plan.estimate(config, chosen, mesh)
-  compiled, sent = {}, dict.fromkeys(('generate', 'score', 'update'), 0.0)
-  if _COMPILE.value:
-    lowered = abstract_run.AbstractRun(config, model, mesh).lower()
-    compiled = {name: program.compile() for name, program in lowered.items()}
-  counted = {
-    name: collectives.count(
-      program.as_text(),
-      devices=_DEVICES.value,
-      unknown_trips=max(config.rollout.max_response_tokens - 1, 1),
-    )
-    for name, program in compiled.items()
+  found = _compiled(config, model, mesh) if _COMPILE.value else {}
+  sent = dict.fromkeys(('generate', 'score', 'update'), 0.0)
+  sent |= {
+    stage: sum(c.sent for c in program.collectives)
+    for stage, program in found.items()
   }
-  sent |= {name: sum(c.sent for c in found) for name, found in counted.items()}
-  bounds = roofline.roofline(config, model, plan, _DEVICES.value, sent)
-  rows = roofline.fitting(config, 24e9, responses)
+  bounds = roofline.roofline(config, model, plan, count, sent)
   print(plan_tables.header(config, model))
-  print(plan_tables.memory(plan, compiled))
-  if compiled:
+  print(plan_tables.memory(plan))
+  if found:
+    print(plan_tables.programs(found, plan, peaks.memory))
+    counted = {stage: x.collectives for stage, x in found.items()}
     print(plan_tables.traffic(counted))
   else:
     print('Not compiled: bytes sent are not counted.\n')
-  print(plan_tables.roofline(bounds, peaks, _CARD.value))
+  print(plan_tables.roofline(bounds, peaks, name))
+  rows = roofline.fitting(config, 24e9, responses)
   print(plan_tables.fits(rows, responses, config))
+  if _JSON.value:
+    line = plan_tables.numbers(_TARGET.value, plan, found, bounds, peaks)
+    with open(_JSON.value, 'w', encoding='utf-8') as file:
+      file.write(json.dumps(line) + '\n')
+
+
+def _compiled(config, model, mesh) -> dict[str, programs.Program]:
+  """The programs of an iteration, by stage, each compiled in its turn."""
+  lowered = abstract_run.AbstractRun(config, model, mesh).lower()
+  trips = max(config.rollout.max_response_tokens - 1, 1)
+  return {
+    stage: programs.compiled(
+      program, devices=mesh.devices.size, unknown_trips=trips
+    )
+    for stage, program in lowered.items()
+  }
 
 
 if __name__ == '__main__':

@@ -1,8 +1,8 @@
 """Plays one episode in the terminal, with a person or a policy.
 
-python -m experiments.play --task=keydoor
+python -m experiments.play --config=keydoor
 python -m experiments.play --checkpoint=runs/keydoor --index=3
-python -m experiments.play --task=my_config.py --set=task.size=5
+python -m experiments.play --config=my_config.py --set=task.size=5
 
 --task is a configuration (configs/NAME.py, NAME or a file of yours), whose task
 is played; --checkpoint a work directory of `train`, whose newest policy plays
@@ -27,6 +27,7 @@ from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
+from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
@@ -39,7 +40,10 @@ from rl_jax.tasks.templates import render_prompt
 from rl_jax.types import POLICY
 from rl_jax.verification.sessions import Request, SessionPool
 
-_TASK = flags.DEFINE_string('task', None, 'Configuration; its task is played.')
+_CONFIG = flags.DEFINE_string(
+  'config', None, 'Configuration; its task is played.'
+)
+flags.DEFINE_alias('task', 'config')
 _CHECKPOINT = flags.DEFINE_string(
   'checkpoint', None, 'Work directory of a run.'
 )
@@ -135,6 +139,7 @@ def by_policy(
   with contextlib.closing(
     assembly.make_verifier(config, None, tokenizer, mesh)
   ) as episodes:
+    assert isinstance(episodes, Episodes)
     prompts = EpisodePrompts(
       config.task,
       split,
@@ -213,8 +218,8 @@ def check_index(task: Any) -> None:
 def main(argv: Sequence[str]) -> None:
   """Plays and prints."""
   del argv
-  if (_TASK.value is None) == (_CHECKPOINT.value is None):
-    raise app.UsageError('give --task or --checkpoint, one of them')
+  if (_CONFIG.value is None) == (_CHECKPOINT.value is None):
+    raise app.UsageError('give --config or --checkpoint, one of them')
   if _CHECKPOINT.value is not None:
     config = directory.saved_config(_CHECKPOINT.value)
     config = configuration.changed(config, fields.once(_SET.value))
@@ -230,7 +235,7 @@ def main(argv: Sequence[str]) -> None:
     )
   else:
     method = configuration.load_method('reinforce')
-    config = configuration.load_config(_TASK.value, method)
+    config = configuration.load_config(_CONFIG.value or '', method)
     config = configuration.changed(config, fields.once(_SET.value))
     check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)

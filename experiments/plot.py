@@ -1,8 +1,8 @@
 """Curves of one or more runs as a PNG.
 
-  python -m experiments.plot --workdirs=runs/grpo,runs/dapo --out=curves.png
-    --x=tokens --metrics=reward/mean,policy/entropy
-  python -m experiments.plot --workdirs=runs/sweep --out=curves.png
+  python -m experiments.plot --workdir=runs/grpo --workdir=runs/dapo
+    --out=curves.png --x=tokens --metrics=reward/mean,policy/entropy
+  python -m experiments.plot --workdir=runs/sweep --out=curves.png
 
 A directory that is no run itself stands for all runs below it. Runs that differ
 only in the seed are drawn as one line: their mean, with a band of 95%
@@ -10,19 +10,16 @@ only in the seed are drawn as one line: their mean, with a band of 95%
 """
 
 from collections.abc import Mapping, Sequence
-import math
 import os
 import sys
 from typing import Any
 
 from absl import flags
 from etils import epath
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-import matplotlib.ticker
 import numpy as np
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, outputs, places
+from experiments.reports import figures
 from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import intervals
 from rl_jax.records import metrics as metrics_lib
@@ -50,11 +47,17 @@ COLORS = (
   '#000000',
 )
 
+LARGEST = 1e200  # of a value that is drawn: axes are wider than their values
+
 Rows = Sequence[Mapping[str, Any]]
 
 
-def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
+def load_runs(
+  workdirs: Sequence[str], metrics: Sequence[str] = ()
+) -> dict[str, list[Rows]]:
   """Label -> the rows of each of its seeds; prints notes on damaged files.
+
+  And on values of the metrics that cannot be drawn.
 
   Raises ValueError if a path holds no run, or no run has a row.
   """
@@ -64,6 +67,13 @@ def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
     notes += [
       f'{run.path}: {note}' for note in run.notes if metrics_lib.METRICS in note
     ]
+    for name in metrics:
+      values = [row[name] for row in run.rows if name in row]
+      if count := sum(not _is_drawn(value) for value in values):
+        notes.append(
+          f'{run.path}: {count} of {len(values)} values of {name} are '
+          f'infinite, NaN, beyond {LARGEST:g} or no numbers: they are left out'
+        )
     if run.rows:
       runs.setdefault(run.label, []).append(run.rows)
   if not runs:
@@ -76,15 +86,19 @@ def load_runs(workdirs: Sequence[str]) -> dict[str, list[Rows]]:
 def curve(
   rows: Rows, x_name: str, y_name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-  """The points of one run where both metrics are finite."""
-  known = lambda x: isinstance(x, (int, float)) and math.isfinite(x)
+  """The points of one run where both metrics can be drawn."""
   points = [
     (row[x_name], row[y_name])
     for row in rows
-    if known(row.get(x_name)) and known(row.get(y_name))
+    if _is_drawn(row.get(x_name)) and _is_drawn(row.get(y_name))
   ]
   xs, ys = zip(*points, strict=True) if points else ((), ())
   return np.asarray(xs, float), np.asarray(ys, float)
+
+
+def _is_drawn(value: Any) -> bool:
+  """Whether it is a finite number of a size that an axis can hold."""
+  return isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST
 
 
 def smooth(ys: np.ndarray, window: int) -> np.ndarray:
@@ -221,7 +235,7 @@ def plot_curves(
   drawn = _present(runs, x_name, metrics)
   columns = min(2, len(drawn))
   lines = -(-len(drawn) // columns)
-  figure = Figure(figsize=(5.2 * columns, 3.2 * lines), layout='constrained')
+  figure = figures.new_figure(5.2 * columns, 3.2 * lines)
   panels = figure.subplots(lines, columns, squeeze=False).ravel()
   for axes, metric in zip(panels, drawn, strict=False):
     _panel(axes, runs, x_name, metric, window, log)
@@ -234,7 +248,6 @@ def plot_curves(
     figure.suptitle(title, fontsize=12)
   path = epath.Path(out)
   path.parent.mkdir(parents=True, exist_ok=True)
-  FigureCanvasAgg(figure)
   with path.open('wb') as file:
     figure.savefig(file, format='png', dpi=130)
   return drawn
@@ -285,15 +298,19 @@ def _tidy(axes, metric: str, x_label: str) -> None:
   axes.spines[['top', 'right']].set_visible(False)
   axes.margins(x=0.02)
   if x_label != 'iteration':
-    axes.xaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=''))
+    axes.xaxis.set_major_formatter(figures.ticker().EngFormatter(sep=''))
   else:
-    axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(figures.ticker().MaxNLocator(integer=True))
 
 
 def main(argv: Sequence[str]) -> None:
   del argv
+  outputs.check_regular('out', _OUT.value)
   outputs.check_not_of_run('out', _OUT.value)
-  runs = load_runs(_WORKDIRS.value)
+  workdirs = places.workdirs(_WORKDIR.value)
+  if not workdirs:
+    raise ValueError('--workdir is missing')
+  runs = load_runs(workdirs, _METRICS.value)
   drawn = plot_curves(
     runs,
     _OUT.value,
@@ -309,9 +326,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == '__main__':
-  _WORKDIRS = flags.DEFINE_list(
-    'workdirs', None, 'Runs, or directories of runs.', required=True
-  )
+  _WORKDIR = places.define_workdirs('A run, or a directory of runs')
   _OUT = flags.DEFINE_string('out', None, 'PNG to write.', required=True)
   _X = flags.DEFINE_enum('x', 'iteration', list(X_AXES), 'Horizontal axis.')
   _METRICS = flags.DEFINE_list(

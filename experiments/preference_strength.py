@@ -18,6 +18,8 @@ Source: "Secrets of RLHF in Large Language Models Part II: Reward Modeling",
 """
 
 import json
+import sys
+from typing import Any
 
 from absl import app, flags
 import numpy as np
@@ -57,9 +59,12 @@ def read(paths: list[str]) -> tuple[list[dict[str, str]], np.ndarray]:
       own.append({n: rows_lib.as_text(record.get(n), n, where) for n in _TEXTS})
       for name in _SCORES:
         value = record.get(name)
-        if type(value) not in (int, float) or not np.isfinite(value):
+        number = isinstance(value, (int, float)) and type(value) is not bool
+        if not number or not abs(value) <= sys.float_info.max:
           raise BadRowError(
-            where, 'missing_field', f'field {name!r} is {value!r}, no number'
+            where,
+            'missing_field',
+            f'field {name!r} is {value!r:.80}, no finite number',
           )
       found.append([record[name] for name in _SCORES])
     if texts and texts != own:
@@ -82,7 +87,7 @@ def cleaned(
   rows = []
   for n, row in enumerate(texts):
     high, low = (float(x) for x in scores[:, :, n].mean(axis=1))
-    found = {
+    found: dict[str, Any] = {
       **row,
       **dict(zip(_SCORES, (high, low), strict=True)),
       'strength_mean': float(mean_N[n]),

@@ -132,7 +132,7 @@ def train(config: Any, workdir: str) -> tuple[dict[str, Any], dict[str, Any]]:
         mesh,
       )
       found, rows = evaluator.run(policy.params)
-    examples = [config.task.example('test', i) for i in range(found['n'])]
+    examples = [config.task.example('test', i) for i in range(int(found['n']))]
     questions = [e.meta.get('question', e.prompt) for e in examples]
     rows = {name: values.tolist() for name, values in rows.items()}
     return found | rows | {'questions': questions}

@@ -1,7 +1,8 @@
 """Writes one HTML page: curves, differences and responses of runs, or tables.
 
   python -m experiments.report --workdir=runs/grpo --out=report.html
-  python -m experiments.report --workdirs=runs/grpo,runs/dapo --out=report.html
+  python -m experiments.report --workdir=runs/grpo --workdir=runs/dapo
+    --out=report.html
   python -m experiments.report --workdir=runs/sweep --out=report.html --watch=10
   python -m experiments.report --results=runs/methods/results.jsonl
     --paper=bandit_methods --table_baseline=method=grpo --out=table.html
@@ -27,15 +28,14 @@ import time
 
 from absl import app, flags
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, outputs, places
 from experiments.reports import html as report_html
 from experiments.reports import workdirs as workdirs_lib
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import papers as paper_tables
 from experiments.tables import result_checks
 
-_WORKDIR = flags.DEFINE_string('workdir', '', 'One run, or a sweep.')
-_WORKDIRS = flags.DEFINE_list('workdirs', [], 'Several runs or sweeps.')
+_WORKDIR = places.define_workdirs('A run, or a sweep')
 _RESULTS = flags.DEFINE_string('results', '', 'A results.jsonl.')
 _PAPER = flags.DEFINE_string('paper', '', 'Name of the paper.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the table.')
@@ -90,9 +90,9 @@ def _tables(workdirs: list[str]) -> tuple[list[dict], list[str]]:
 
 def page(reload_seconds: float) -> str:
   """The page that the flags describe, as the files are now."""
-  workdirs = [path for path in (_WORKDIR.value, *_WORKDIRS.value) if path]
+  workdirs = places.workdirs(_WORKDIR.value)
   if not (workdirs or _RESULTS.value or _PAPER.value):
-    raise ValueError('give --workdir, --workdirs, --results or --paper')
+    raise ValueError('give --workdir, --results or --paper')
   tables, notes = _tables(workdirs)
   names = [os.path.basename(os.path.normpath(path)) for path in workdirs]
   return report_html.render(

@@ -1,6 +1,6 @@
 """Rows of preferences, responses or texts from what runs have sampled.
 
-python -m experiments.rollout_rows --workdirs=runs/grpo --form=pair
+python -m experiments.rollout_rows --workdir=runs/grpo --form=pair
   --out=pairs.jsonl
 
 Reads rollouts.jsonl, also of runs on recorded rows; it has the first
@@ -26,12 +26,10 @@ import json
 
 from absl import flags
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, outputs, places
 from experiments.pipelines.rows import FORMS, read, rows
 
-_WORKDIRS = flags.DEFINE_list(
-  'workdirs', None, 'Work directories of `train`.', required=True
-)
+_WORKDIR = places.define_workdirs('A work directory of `train`')
 _OUT = flags.DEFINE_string('out', None, 'JSONL file.', required=True)
 _FORM = flags.DEFINE_enum('form', 'pair', FORMS, 'What a row is.')
 _LEAST = flags.DEFINE_float(
@@ -53,9 +51,12 @@ def main(argv):
     raise ValueError('--chat with --form=text: a text has no turns')
   if _SHORTER.value and _FORM.value != 'pair':
     raise ValueError(f'--shorter with --form={_FORM.value}: it is for pairs')
+  workdirs = places.workdirs(_WORKDIR.value)
+  if not workdirs:
+    raise ValueError('--workdir is missing')
   outputs.check_file('out', _OUT.value)
   found = {}  # in order, each once
-  for workdir in _WORKDIRS.value:
+  for workdir in workdirs:
     samples = read(workdir, _LAST.value)
     for row in rows(
       samples, _FORM.value, _LEAST.value, _CHAT.value, _SHORTER.value
@@ -63,7 +64,7 @@ def main(argv):
       found[json.dumps(row)] = row
   if not found:
     raise ValueError(
-      f'--workdirs={",".join(_WORKDIRS.value)}: no rows of --form='
+      f'--workdir={",".join(workdirs)}: no rows of --form='
       f'{_FORM.value} with --min_reward={_LEAST.value}'
     )
   outputs.write_rows(_OUT.value, found.values())

@@ -91,7 +91,7 @@ def nelder_mead(
     optimize.minimize(loss, first, method='Nelder-Mead', options=options)
   except StopIteration:
     pass
-  best = max(known, key=known.get)
+  best = max(known, key=known.__getitem__)
   return best, known[best]
 
 

@@ -1,7 +1,7 @@
 """Labels of steps by Monte Carlo, by a judge and by both, of sampled responses.
 
   python -m experiments.step_labels --config=configs/chain.py
-    --policy=runs/chain_warm --out=runs/steps
+    --checkpoint=runs/chain_warm --out=runs/steps
 
 For every prompt --responses are sampled; from behind each step --completions
 more, up to the first step that none of them leads to the answer from. Files of
@@ -45,7 +45,8 @@ from rl_jax.types import FORCED, PAD
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is Chain.', required=True
 )
-_POLICY = flags.DEFINE_string('policy', None, 'A model.', required=True)
+_CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'A model.', required=True)
+flags.DEFINE_alias('policy', 'checkpoint')
 _OUT = flags.DEFINE_string('out', None, 'Folder of the files.', required=True)
 _SPLIT = flags.DEFINE_string('split', 'train', 'Of the prompts.')
 _FIRST = flags.DEFINE_integer('first', 0, 'Index of the first prompt.', 0)
@@ -87,7 +88,7 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       ids, before = tokenizer.encode(question), tokenizer.encode(text)
       if len(ids) > P or len(before) > T:
         raise ValueError(
-          f'--policy={path}: a prompt has {len(ids)} tokens and a begun '
+          f'--checkpoint={path}: a prompt has {len(ids)} tokens and a begun '
           f'response {len(before)}, more than rollout.max_prompt_tokens = {P} '
           f'and max_response_tokens = {T}: is it a policy of this task?'
         )
@@ -235,7 +236,7 @@ def main(argv):
   folder.mkdir(parents=True, exist_ok=True)
   with jax.set_mesh(mesh):
     key = jax.random.key(_SEED.value)
-    write = writer(_POLICY.value, config, mesh, key)
+    write = writer(_CHECKPOINT.value, config, mesh, key)
     texts = write([(e.prompt, '') for e in prompts], _RESPONSES.value)
     found = [
       read(task, example, text)

@@ -1,9 +1,9 @@
 """Step-level action values by DPO: pairs of actions, and success of best of n.
 
   python -m experiments.step_values --config=configs/logged_moves.py
-    --policy=runs/warm --out=pairs.jsonl
+    --checkpoint=runs/warm --out=pairs.jsonl
   python -m experiments.step_values --config=configs/logged_moves.py
-    --policy=runs/warm --values=runs/q --out=pairs.jsonl
+    --checkpoint=runs/warm --values=runs/q --out=pairs.jsonl
 
 In every state of the training grids each action is followed by sampled episodes
 of the policy, repeated from that state; rows of --out are pairs of actions
@@ -42,7 +42,10 @@ _CONFIG = flags.DEFINE_string(
   'Configuration whose task is LoggedMoves or LoggedEpisodes.',
   required=True,
 )
-_POLICY = flags.DEFINE_string('policy', None, 'Work directory.', required=True)
+_CHECKPOINT = flags.DEFINE_string(
+  'checkpoint', None, 'Work directory.', required=True
+)
+flags.DEFINE_alias('policy', 'checkpoint')
 _VALUES = flags.DEFINE_string('values', None, 'That of a model of DPO.')
 _OUT = flags.DEFINE_string('out', None, 'JSONL of pairs.', required=True)
 _SAMPLES = flags.DEFINE_integer(
@@ -116,7 +119,7 @@ def main(argv: Sequence[str]) -> None:
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)
-  policy = move_log_probs(_POLICY.value, mesh)
+  policy = move_log_probs(_CHECKPOINT.value, mesh)
   rng, rows = np.random.default_rng(_SEED.value), []
   for grid, logp_SA in _scored(grids(task, 'train'), policy):
     value_SA = walks_lib.sampled_values(

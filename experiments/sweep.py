@@ -69,16 +69,14 @@ SAVED = {  # exit codes of what continues with the same command
 
 def source() -> tuple[list[sweep_runs.Run], tuple[str, ...]]:
   """The runs, and the flags that describe them."""
-  grid_flags = [
-    *(f'--config={_CONFIG.value}',) * bool(_CONFIG.value),
-    *(f'--method={_METHOD.value}',) * bool(_METHOD.present),
-    *(f'--set={text}' for text in _SET.value),
-    *(f'--add={text}' for text in _ADD.value),
-    *(f'--seeds={_SEEDS.value}',) * bool(_SEEDS.present),
-  ]
+  grid_flags = [f'--config={_CONFIG.value}'] if _CONFIG.value else []
+  grid_flags += [f'--method={_METHOD.value}'] if _METHOD.present else []
+  grid_flags += [f'--set={text}' for text in _SET.value]
+  grid_flags += [f'--add={text}' for text in _ADD.value]
+  grid_flags += [f'--seeds={_SEEDS.value}'] if _SEEDS.present else []
   if bool(_PAPER.value) == bool(grid_flags):
     raise ValueError('give either --paper, or --config with --method and --set')
-  imports = [f'--import={text}' for text in flags.FLAGS['import'].value]
+  imports = [f'--import={text}' for text in flags.FLAGS['import'].value or ()]
   if _PAPER.value:
     return sweep_runs.load(_PAPER.value), (f'--paper={_PAPER.value}', *imports)
   if not _CONFIG.value:
@@ -129,8 +127,8 @@ def main(argv):
     if _SHARD.value != '0/1':
       raise ValueError('give --processes or --shard, not both')
     count = _PROCESSES.value
-    shards = [job.command(f'{i}/{count}') for i in range(count)]
-    codes = children.run_all(shards)
+    shards = [job.arguments(f'{i}/{count}') for i in range(count)]
+    codes = children.run_all([children.program('sweep', *x) for x in shards])
     if stopped := SAVED & {128 - x if x < 0 else x for x in codes}:
       sys.exit(stopped.pop())
     failed = [f'--shard={i}/{count}' for i, code in enumerate(codes) if code]

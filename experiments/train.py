@@ -16,14 +16,13 @@ iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
 """
 
 from absl import app, flags, logging
-import jax
 
 from experiments.flags import configuration
 from experiments.flags import processes as process_flags
+from experiments.reports import typed
+import rl_jax
 from rl_jax import serialization
-from rl_jax.planning import memory_check
 from rl_jax.runs import callbacks, directory
-from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import processes, profiling
 
 _WORKDIR = flags.DEFINE_string(
@@ -36,7 +35,10 @@ _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
 )
 _TAKE_OVER = flags.DEFINE_bool(
-  'take_over', False, 'Write where the lock names another run, now ended.'
+  'take_over',
+  False,
+  'Write where the lock names another run: it has ended, or will write nothing '
+  'more.',
 )
 _ALLOW_CHANGE = flags.DEFINE_multi_string(
   'allow_change',
@@ -74,17 +76,17 @@ def main(argv):
     )
   if _PROFILE.value is not None:
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
-  with memory_check.guarded(config):
-    trainer = Trainer(
-      config,
-      _WORKDIR.value,
-      take_over=_TAKE_OVER.value,
-      allow_change=_ALLOW_CHANGE.value,
-      callbacks=[callbacks.load(text) for text in _CALLBACK.value],
-    )
-    trainer.profiler = profiling.Profiler(window, f'{_WORKDIR.value}/profile')
-    logging.info('devices: %s', jax.devices())
-    row = trainer.run()
+  values = flags.FLAGS
+  words = typed.Typed(values.config, values.method, values.set, values.add)
+  own = [callbacks.load(text) for text in _CALLBACK.value]
+  row = rl_jax.train(
+    config,
+    _WORKDIR.value,
+    take_over=_TAKE_OVER.value,
+    allow_change=_ALLOW_CHANGE.value,
+    callbacks=[words, *own],
+    profile=window,
+  )
   if not processes.is_main():
     return
   accuracy = row.get('evaluation/pass_at_1')

@@ -56,7 +56,7 @@ def walk(
   """
   needed = ('commands',) if noise == 1.0 else ('commands', 'solution')
   example = task.example('train', index)
-  episode = task.make(example) if is_environment(task) else None
+  episode: Any = task.make(example) if is_environment(task) else None
   missing = [name for name in needed if not hasattr(type(episode), name)]
   if missing:
     raise ValueError(

@@ -7,15 +7,23 @@
       form: str = chosen('token', ('token', 'sequence'))
 
 `Clip(low=2.0)` raises ValueError: Clip.low = 2.0 is outside [0.0, 1.0].
+
+Training computes with float32, so a number that this rounds to an open limit or
+to infinity is outside as well: a temperature of 1e-50 would be 0.
 """
 
 import dataclasses
+import math
+import numbers
+import struct
 import sys
+import types
 import typing
 from typing import Any
 
 RANGE, CHOICES = 'range', 'choices'  # keys of a field's metadata
 INT32 = 2**31 - 1  # the largest size and count of JAX's default integers
+_SMALLEST = 2.0**-126  # of float32, without those that devices flush to 0
 
 
 def ranged(
@@ -27,10 +35,11 @@ def ranged(
   open_high: bool = False,
   static: bool = False,
 ) -> Any:
-  """A field that holds a number in [low, high]; None is no limit.
+  """A field that holds a finite number in [low, high]; None is no limit.
 
-  An open side excludes its limit. static: part of the compiled program, not a
-  leaf of the pytree.
+  An open side excludes its limit. An infinite limit that is not open includes
+  infinity: high=math.inf where that switches something off. static: part of the
+  compiled program, not a leaf of the pytree.
   """
   limits = (low, high, open_low, open_high)
   metadata = {RANGE: limits, 'pytree_node': not static}
@@ -62,7 +71,8 @@ def checked(cls: type) -> type:
 def check_fields(instance: Any) -> None:
   """Raises ValueError for a value that its field does not allow.
 
-  That is one outside its range or choices, and an object in place of a tuple.
+  That is one outside its range or choices, a float that is not finite where
+  there is no range, and an object in place of a tuple.
   """
   for field in dataclasses.fields(instance):
     if RANGE in field.metadata:
@@ -75,16 +85,30 @@ def check_fields(instance: Any) -> None:
     elif CHOICES in field.metadata:
       check_choice(instance, field.name, field.metadata[CHOICES])
     elif tuple in (field.type, typing.get_origin(field.type)):
-      _check_tuple(instance, field.name)
+      _check_tuple(instance, field)
+    elif _holds_float(field.type):
+      check_range(instance, field.name)
 
 
 def _check_tuple(instance, field):
-  value = getattr(instance, field)
+  value = getattr(instance, field.name)
+  name = f'{type(instance).__name__}.{field.name}'
   if dataclasses.is_dataclass(value):  # one where several may be
     raise ValueError(
-      f'{type(instance).__name__}.{field}: expected a tuple, got {value!r} '
-      f'({type(value).__name__})'
+      f'{name}: expected a tuple, got {value!r} ({type(value).__name__})'
     )
+  if isinstance(value, tuple) and any(
+    _holds_float(kind) for kind in typing.get_args(field.type)
+  ):
+    for number, one in enumerate(value):
+      _check_number(f'{name}[{number}]', one, (None, None, False, False))
+
+
+def _holds_float(kind):
+  """Whether a type is float, or one of several that are."""
+  if isinstance(kind, types.UnionType):
+    return float in typing.get_args(kind)
+  return kind is float
 
 
 def check_range(
@@ -98,23 +122,45 @@ def check_range(
 ) -> None:
   """Raises ValueError naming field, value and range if it lies outside.
 
-  Anything but a Python number passes: unflattening a pytree runs the
-  constructor with tracers, and None means that the field is switched off.
+  Anything but a number of Python or NumPy passes: unflattening a pytree runs
+  the constructor with tracers, and None means that the field is switched off.
   """
-  value = getattr(instance, field)
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
+  name = f'{type(instance).__name__}.{field}'
+  limits = (low, high, open_low, open_high)
+  _check_number(name, getattr(instance, field), limits)
+
+
+def _check_number(name, value, limits):
+  if isinstance(value, bool) or not isinstance(value, numbers.Real):
     return
-  below = low is not None and (value <= low if open_low else value < low)
-  above = high is not None and (value >= high if open_high else value > high)
-  if below or above or value != value:
-    left = '(' if open_low or low is None else '['
-    right = ')' if open_high or high is None else ']'
-    low_text = '-inf' if low is None else low
-    high_text = 'inf' if high is None else high
-    raise ValueError(
-      f'{type(instance).__name__}.{field} = {value!r} is outside '
-      f'{left}{low_text}, {high_text}{right}'
-    )
+  low, high, open_low, open_high = limits
+  low, open_low = (-math.inf, True) if low is None else (low, open_low)
+  high, open_high = (math.inf, True) if high is None else (high, open_high)
+  number: Any = value  # numbers.Real has no comparison that checkers know
+  inside = low <= number <= high
+  kept = _float32(value)
+  if inside and not (
+    (open_low and kept <= low)
+    or (open_high and kept >= high)
+    or (math.isinf(kept) and not math.isinf(value))
+  ):
+    return
+  text = (
+    f'{name} = {value!r:.80} is outside {"(" if open_low else "["}{low}, '
+    f'{high}{")" if open_high else "]"}'
+  )
+  if inside and kept != value:
+    text += f': as float32 it is {kept}'
+  raise ValueError(text)
+
+
+def _float32(value):
+  """What the devices make of a number; those close to 0 become 0."""
+  try:
+    (kept,) = struct.unpack('f', struct.pack('f', value))
+  except (OverflowError, struct.error):  # beyond float32; beyond float64
+    return math.inf if value > 0 else -math.inf
+  return 0.0 if abs(kept) < _SMALLEST else kept
 
 
 def check_numbers(instance: Any) -> None:

@@ -40,8 +40,11 @@ class EvaluationConfig:
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
+    Votes are of extracted answers, whether task.clusters is set or not
+    (tasks.votes).
   consensus: names of sets with the same prompts; adds what their greedy answers
     are worth together, the last only if the others differ (runs.consensus).
+    Answers are extracted, too.
   beams: greedy responses become the likeliest ones that beam search of this
     width finds (rollouts.beam_search); 1 is greedy.
   """
@@ -72,8 +75,8 @@ class GuardConfig:
   """Limits that stop a run before it wastes its budget."""
 
   max_skipped_in_a_row: int = ranged(3, 1)  # updates with a non-finite gradient
-  # Nats, sampler against trainer; None: off.
-  max_logp_gap: float | None = ranged(1.0, 0.0)
+  # Nats, sampler against trainer; None or infinity: off.
+  max_logp_gap: float | None = ranged(1.0, 0.0, math.inf)
   log_rollouts: int = ranged(4, 0)  # prompts an iteration in rollouts.jsonl
 
 
@@ -202,6 +205,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   mesh = config.mesh
   if mesh.data is not None:
     return config
+  found = config
   for data in range(mesh.sizes(count)['data'], 0, -1):
     found = dataclasses.replace(
       config, mesh=dataclasses.replace(mesh, data=data)
@@ -247,15 +251,10 @@ def validate(config: ExperimentConfig) -> None:
       'stopping.metric'
     )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
-    _check_baseline(config)
+    _check_baseline(config, config.diagnostics.baseline)
   _check_evaluation(config)
   _check_averages(config)
-  if hasattr(config.method.rollout, 'check_task'):
-    config.method.rollout.check_task(config.task)
-  pieces = [piece for _, piece in config.method.pieces()]
-  for piece in (config.method.rollout, *pieces):
-    if hasattr(piece, 'check_rollout'):
-      piece.check_rollout(config.task, config.rollout)
+  method_lib.check_run(config.method, config.task, config.rollout)
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:
@@ -307,7 +306,8 @@ def _check_sizes(config: ExperimentConfig) -> None:
   )
   for need in config.method.needs():
     # Even of rollout.group_size: wrappers of rollouts make larger groups.
-    if update.microbatch_rows and getattr(need, 'by_place', False):
+    by_place = not isinstance(need, str) and need.by_place
+    if update.microbatch_rows and by_place:
       raise ValueError(
         f'update.microbatch_rows = {rows}: the method needs {need.name}, which '
         'compares all rows of a group: set null'
@@ -322,10 +322,12 @@ def _check_sizes(config: ExperimentConfig) -> None:
   )
 
 
-def _check_baseline(config: ExperimentConfig) -> None:
+def _check_baseline(
+  config: ExperimentConfig, baseline: method_lib.Method
+) -> None:
   """Raises ValueError if the baseline does not fit the run."""
   try:
-    _check_method(config, config.diagnostics.baseline)
+    _check_method(config, baseline)
   except ValueError as error:
     raise ValueError(f'diagnostics.baseline: {error}') from None
 
@@ -336,7 +338,7 @@ def _check_averages(config: ExperimentConfig) -> None:
   if model.param_dtype == 'float32' or model.lora_rank:
     return
   for name, rule in config.method.policies().items():
-    if getattr(rule, 'needs_float32', False):
+    if rule.needs_float32:
       raise ValueError(
         f'model.param_dtype = {model.param_dtype!r}, but small changes of '
         f'{name}, kept by {type(rule).__name__}, would be rounded away: set '
@@ -348,8 +350,7 @@ def _check_evaluation(config: ExperimentConfig) -> None:
   """Raises ValueError if an evaluation would have nothing to measure."""
   settings = config.evaluation
   for transform in settings.transforms:
-    role = getattr(transform, 'role', None)
-    if role not in method_lib.ROLES['logits'] or not callable(transform):
+    if not isinstance(transform, method_lib.ROLES['logits']):
       raise ValueError(
         f'evaluation.transforms holds {type(transform).__name__}, which is no '
         'piece of rl_jax.pieces.logits'

@@ -8,40 +8,52 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.piece import CheckContext, Piece
+from rl_jax.pieces.policies import Frozen, ReferenceRule
+from rl_jax.pieces.roles import (
+  Aggregation,
+  Credit,
+  GroupFilter,
+  LogitTransform,
+  Loss,
+  Pairs,
+  Regularizer,
+  RolloutWrapper,
+  Selector,
+  Shaping,
+  Statistic,
+  ValueLoss,
+  ValueTarget,
+  Weight,
+  reads_value_heads,
+)
 
 PIECE_TUPLES = ('shaping', 'credit', 'losses', 'weights', 'logits')
 LOSS_SLOTS = ('losses', 'weights')  # run with every optimizer step
 CREDIT_SLOTS = ('shaping', 'credit', 'group_filter', 'value_target', 'pairs')
 PIECE_SLOTS = ('aggregation', 'value_target', 'group_filter', 'pairs')
-# The roles that a slot takes; of these methods a piece must have one.
-METHODS = {
-  'logits': ('__call__',),
-  'rollout': ('begin', 'extend', 'policies'),
-  'reference': ('renewed',),
-}
 # Statistics of a value head.
 _VALUES = frozenset(
   {'values', 'values_after', 'value_heads', 'value_heads_after'}
 )
+# The base class of what a slot takes.
 ROLES = {
-  'shaping': ('shaping',),
-  'credit': ('credit',),
-  'losses': ('policy', 'regularizer', 'value'),
-  'weights': ('weight',),
-  'aggregation': ('aggregation',),
-  'value_target': ('value_target',),
-  'group_filter': ('group_filter',),
-  'pairs': ('pairs',),
-  'selector': ('selector',),
-  'logits': ('logits', None),
-  'rollout': ('rollout', None),
-  'reference': ('reference', None),
+  'shaping': Shaping,
+  'credit': Credit,
+  'losses': Loss,
+  'weights': Weight,
+  'aggregation': Aggregation,
+  'value_target': ValueTarget,
+  'group_filter': GroupFilter,
+  'pairs': Pairs,
+  'selector': Selector,
+  'logits': LogitTransform,
+  'rollout': RolloutWrapper,
+  'reference': ReferenceRule,
 }
 
 
-@struct.dataclass(kw_only=True)
-class Method:
+class Method(struct.PyTreeNode, kw_only=True):
   """The pieces of one reinforcement-learning method.
 
   shaping: rewards -> rewards ([B] or [B, T]), in order.
@@ -75,7 +87,7 @@ class Method:
   logits: tuple = ()
   reference: Any = struct.field(pytree_node=False, default=Frozen())
 
-  def pieces(self) -> Iterator[tuple[str, Any]]:
+  def pieces(self) -> Iterator[tuple[str, Piece]]:
     """Yields (path, piece), for example ('credit.0.GroupCenter', piece)."""
     for name in PIECE_TUPLES:
       for i, piece in enumerate(getattr(self, name)):
@@ -99,7 +111,7 @@ class Method:
       need
       for path, piece in self.pieces()
       if slots is None or path.split('.')[0] in slots
-      for need in getattr(piece, 'needs', ())
+      for need in piece.needs
     )
 
   @property
@@ -110,13 +122,17 @@ class Method:
   @property
   def reads_action_values(self) -> bool:
     """Whether a piece reads values of every token of the vocabulary."""
-    return any(getattr(need, 'value_heads', False) for need in self.needs())
+    return reads_value_heads(self.needs())
 
   @property
   def num_values(self) -> int:
     """Outputs of the value head that are read: the most that a piece asks."""
-    pieces = [piece for _, piece in self.pieces()]
-    return max([1, *(getattr(piece, 'num_values', 1) for piece in pieces)])
+    return max([1, *(piece.num_values for _, piece in self.pieces())])
+
+  @property
+  def wrapper(self) -> RolloutWrapper:
+    """How groups are sampled: `rollout`, or a wrapper that does nothing."""
+    return RolloutWrapper() if self.rollout is None else self.rollout
 
   def policies(self) -> dict[str, Any]:
     """The policies besides the trained one, by name, each with its rule.
@@ -124,17 +140,16 @@ class Method:
     Raises ValueError if two pieces give one name different rules.
     """
     rules = {}
-    if 'logp_ref' in self.needs() or getattr(
-      self.rollout, 'reads_reference', False
-    ):
+    if 'logp_ref' in self.needs() or self.wrapper.reads_reference:
       rules['reference'] = self.reference
-    for path, piece in (*self.pieces(), ('rollout', self.rollout)):
+    for path, piece in (*self.pieces(), ('rollout', self.wrapper)):
       wanted = {
         name: self.reference
-        for need in getattr(piece, 'needs', ())
-        for name in getattr(need, 'policies', {})
+        for need in piece.needs
+        if isinstance(need, Statistic)
+        for name in need.policies
       }
-      wanted |= getattr(piece, 'policies', {})
+      wanted |= piece.policies
       for name, rule in wanted.items():
         if rules.setdefault(name, rule) != rule:
           raise ValueError(
@@ -145,34 +160,25 @@ class Method:
 
   def init_state(self, num_prompts: int) -> dict[str, Any]:
     """The states of stateful pieces, keyed by path."""
-    return {
-      path: piece.init(num_prompts)
-      for path, piece in self.pieces()
-      if hasattr(piece, 'init')
-    }
+    states = {path: piece.init(num_prompts) for path, piece in self.pieces()}
+    return {path: x for path, x in states.items() if x is not None}
 
   def init_params(self) -> dict[str, Any]:
     """What losses and weights learn by gradient besides the policy, by path."""
-    return {
-      path: piece.init_params()
-      for path, piece in self.pieces()
-      if hasattr(piece, 'init_params')
-    }
+    params = {path: piece.init_params() for path, piece in self.pieces()}
+    return {path: x for path, x in params.items() if x is not None}
 
   def resolved(self) -> 'Method':
     """Pieces that share limits with another piece have taken them from it."""
     method = self
     for path, piece in self.pieces():
-      if hasattr(piece, 'resolve'):
-        method = replace_piece(method, path, piece.resolve(self))
+      method = replace_piece(method, path, piece.resolve(self))
     return method
 
   def with_special_ids(self, ids: tuple[int, ...]) -> 'Method':
     """Transforms of logits that treat special tokens otherwise know them."""
-    own = lambda piece: getattr(piece, 'with_special_ids', lambda _: piece)
-    return dataclasses.replace(
-      self, logits=tuple(own(piece)(ids) for piece in self.logits)
-    )
+    logits = tuple(piece.with_special_ids(ids) for piece in self.logits)
+    return dataclasses.replace(self, logits=logits)
 
   def as_arrays(self) -> 'Method':
     """Python floats become strong float32 leaves: new values, same program."""
@@ -188,35 +194,39 @@ def validate(
   there is something to minimise, and limits that two pieces must share.
   """
   _check_roles(method)
-  if not any(loss.role == 'policy' for loss in method.losses):
+  others = (Regularizer, ValueLoss)
+  if all(isinstance(loss, others) for loss in method.losses):
     raise ValueError('method.losses has no loss of role "policy": add one')
   if method.aggregation is None:
     raise ValueError('method.aggregation is missing: for example TokenMean()')
   for path, piece in method.pieces():
-    least = getattr(piece, 'min_group_size', 1)
-    if group_size < least:
+    if group_size < piece.min_group_size:
       raise ValueError(
         f'method.{path} compares the samples of a group and needs '
-        f'rollout.group_size >= {least}, got {group_size}'
+        f'rollout.group_size >= {piece.min_group_size}, got {group_size}'
       )
-    needs = getattr(piece, 'needs', ())
-    reads = not _VALUES.isdisjoint(needs)
-    reads |= any(getattr(need, 'value_heads', False) for need in needs)
+    reads = not _VALUES.isdisjoint(piece.needs) or reads_value_heads(
+      piece.needs
+    )
     if reads and not has_value_head:
       raise ValueError(
         f'method.{path} needs a value head: set model.value_head=True'
       )
-    outputs = getattr(piece, 'num_values', 1)
-    if outputs > num_values:
+    if piece.num_values > num_values:
       raise ValueError(
-        f'method.{path} reads {outputs} outputs of the value head, the model '
-        f'has {num_values}: set model.num_values={outputs}'
+        f'method.{path} reads {piece.num_values} outputs of the value head, '
+        f'the model has {num_values}: set model.num_values={piece.num_values}'
       )
-    check = getattr(piece, 'check_method', None)
-    if check is not None:
-      check(method)
+    piece.check(CheckContext(method=method))
   method.policies()
   method.resolved()
+
+
+def check_run(method: Method, task: Any, rollout: Any) -> None:
+  """Raises ValueError if a piece does not fit the task or the rollout."""
+  context = CheckContext(method=method, task=task, rollout=rollout)
+  for piece in (method.wrapper, *(piece for _, piece in method.pieces())):
+    piece.check(context)
 
 
 def idle_pieces(
@@ -229,17 +239,14 @@ def idle_pieces(
   )
   lines = []
   for path, piece in method.resolved().pieces():
-    reason = hasattr(piece, 'idle') and piece.idle(
-      max_response_tokens, vocab_size
-    )
-    if reason:
+    if reason := piece.idle(max_response_tokens, vocab_size):
       lines.append(f'method.{path}: with {limits}, {reason}')
   return lines
 
 
 def _check_roles(method: Method) -> None:
   """Raises ValueError for a piece in a slot that is not its own."""
-  for slot, roles in ROLES.items():
+  for slot, base in ROLES.items():
     value = getattr(method, slot)
     if slot in PIECE_TUPLES and not isinstance(value, tuple):
       raise ValueError(f'method.{slot} = {value!r} is not a tuple of pieces')
@@ -247,15 +254,14 @@ def _check_roles(method: Method) -> None:
     for piece in pieces:
       if piece is None and slot not in PIECE_TUPLES:
         continue
-      role, name = getattr(piece, 'role', None), type(piece).__name__
-      known = slot not in METHODS or any(
-        hasattr(piece, name) for name in METHODS[slot]
-      )
-      if role not in roles or not dataclasses.is_dataclass(piece) or not known:
-        slots = [s for s in ROLES if role is not None and role in ROLES[s]]
-        hint = f'; its place is method.{slots[0]}' if slots else ''
+      if not isinstance(piece, base) or not dataclasses.is_dataclass(piece):
+        places = [s for s, role in ROLES.items() if isinstance(piece, role)]
+        hint = f'; its place is method.{places[0]}' if places else ''
+        if callable(piece) and not isinstance(piece, Piece):
+          hint = f': write `class {type(piece).__name__}({base.__name__}):`'
         raise ValueError(
-          f'method.{slot} holds {name}, which is no piece for it{hint}'
+          f'method.{slot} holds {type(piece).__name__}, which is no piece for '
+          f'it{hint}'
         )
 
 

@@ -38,6 +38,40 @@ PIECE_MODULES = (
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
+# Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
+FOREIGN = {
+  'adam_beta1': 'optimizer.b1',
+  'adam_beta2': 'optimizer.b2',
+  'adam_epsilon': 'optimizer.eps',
+  'beta': 'method.losses.KLPenalty.coef',
+  'epsilon': 'method.losses.PPOClip.clip_low',
+  'epsilon_high': 'method.losses.PPOClip.clip_high',
+  'eval_steps': 'evaluation.every',
+  'gradient_accumulation_steps': 'update.microbatch_prompts',
+  'lora_r': 'model.lora_rank',
+  'lr': 'optimizer.learning_rate',
+  'lr_scheduler_type': 'optimizer.schedule',
+  'max_completion_length': 'rollout.max_response_tokens',
+  'max_grad_norm': 'optimizer.clip_norm',
+  'max_new_tokens': 'rollout.max_response_tokens',
+  'max_prompt_length': 'rollout.max_prompt_tokens',
+  'max_response_length': 'rollout.max_response_tokens',
+  'max_steps': 'iterations',
+  'model_name_or_path': 'model.path',
+  'num_generations': 'rollout.group_size',
+  'num_iterations': 'update.epochs',
+  'per_device_train_batch_size': 'rollout.num_prompts',
+  'ppo_epochs': 'update.epochs',
+  'ppo_mini_batch_size': 'update.minibatch_prompts',
+  'report_to': 'tracking.trackers',
+  'run_name': 'tracking.name',
+  'save_steps': 'checkpoint.every',
+  'steps': 'iterations',
+  'target_modules': 'model.lora_targets',
+  'temperature': 'rollout.temperature',
+  'total_steps': 'iterations',
+  'train_batch_size': 'rollout.num_prompts',
+}
 # Of the parser: {[]: 1} is a TypeError, deep nesting one of the last two.
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 # Where the other classes of a configuration are found.
@@ -87,7 +121,8 @@ def add_piece(config: Any, path: str, text: str) -> Any:
   def append(old, hint):
     if not isinstance(old, tuple):
       raise ValueError(f'--add: {path} is not a tuple of pieces')
-    return old + _checked((parse_piece(text),), old, hint, f'--add={path}')
+    added = _checked((parse_piece(text),), old, hint, f'--add={path}')
+    return (*old, *added)
 
   return _replace(config, [(path.split('.'), path, append)])
 
@@ -143,11 +178,17 @@ def _build(node, text):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
   known = classes((*PIECE_MODULES, *user_modules.names()))
   if node.func.id not in known:
-    text = unknown_name('piece', node.func.id, known)
-    raise ValueError(f'{text}. One of yours needs --import=PATH.py')
+    raise ValueError(_unknown_piece(node.func.id, known))
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
   cls = known[node.func.id]
   return construct(cls, _typed(cls, kwargs))
+
+
+def _unknown_piece(name, known):
+  """First what is true of every class of the user, then a guess."""
+  own = user_modules.defining(name) or 'FILE.py'
+  what, *rest = unknown_name('piece', name, known).split('.', 1)
+  return f'{what}. If it is yours, import it with --import={own}.{rest[0]}'
 
 
 def _typed(cls, kwargs):
@@ -249,9 +290,34 @@ def _changed(old, hint, changes):
 def _field_name(node, key, path):
   fields = [f.name for f in dataclasses.fields(node)]
   if key not in fields:
-    # method.GroupScale.eps may skip the name of the tuple that holds it.
-    raise ValueError(unknown_name(f'field in {path!r}', key, fields))
+    section, _, last = path.rpartition('.')
+    guess = None
+    if last == key and not section:
+      guess = meant(type(node), key)
+    elif FOREIGN.get(key, '').rpartition('.')[0] == section:
+      guess = FOREIGN[key].rpartition('.')[2]
+    what = f'field in {path!r}'
+    raise ValueError(unknown_name(what, key, fields, guess))
   return key
+
+
+def meant(cls: type, name: str) -> str | None:
+  """The path of the field that a bare name means; None: nobody knows.
+
+  'rollout.group_size' for 'group_size', which one section has, and for
+  'num_generations', as another library calls it.
+  """
+  hints = typing.get_type_hints(cls)
+  foreign = FOREIGN.get(name)
+  if foreign is not None and foreign.partition('.')[0] in hints:
+    return foreign
+  found = [
+    f'{section}.{name}'
+    for section, hint in hints.items()
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint)
+    if name in [field.name for field in dataclasses.fields(hint)]
+  ]
+  return found[0] if len(found) == 1 else None
 
 
 def _tuple_index(node, key, path):
@@ -270,17 +336,29 @@ def _tuple_index(node, key, path):
   return names.index(key)
 
 
-def unknown_name(what: str, name: str, known) -> str:
-  """The text of an error about a name that is not in known."""
+def unknown_name(
+  what: str, name: str, known: Iterable[str], guess: str | None = None
+) -> str:
+  """The text of an error about a name that is not in known.
+
+  guess: what is meant; None: the nearest of the known names.
+  """
   known = sorted(known)
   names = ', '.join(known) or 'none'
-  return f'unknown {what}: {name!r}.{nearest(name, known)} Known: {names}'
+  hint = f' Did you mean {guess!r}?' if guess else nearest(name, known)
+  return f'unknown {what}: {name!r}.{hint} Known: {names}'
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-  """' Did you mean ...?' with the most similar known name, or ''."""
-  near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.4)
-  return f' Did you mean {near[0]!r}?' if near else ''
+  """' Did you mean ...?' with the most similar known name, or ''.
+
+  One of the same letters is nearer than others: 'gpro' is 'grpo'.
+  """
+  by_lower = {text.lower(): text for text in sorted(known)}
+  name = name.lower()
+  near = [text for text in by_lower if sorted(text) == sorted(name)]
+  near += difflib.get_close_matches(name, by_lower, n=1, cutoff=0.4)
+  return f' Did you mean {by_lower[near[0]]!r}?' if near else ''
 
 
 def _is_piece(value):
@@ -301,7 +379,7 @@ def _checked_pieces(value, hint, path):
   raise ValueError(f'{path}: expected Class(field=value), got {value!r}')
 
 
-def _checked(value, old, hint, path):
+def _checked(value, old, hint, path) -> Any:
   """The value converted to the field's type, or a ValueError naming both."""
   if isinstance(value, int) and not -(2**63) <= value < 2**63:
     raise ValueError(f'{path}: {value} has more than 64 bits')

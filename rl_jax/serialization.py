@@ -12,11 +12,12 @@ beside it `from`: {module: {path, sha256, beside}}; no field can have that name.
 
 from collections.abc import Iterable, Iterator
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 from rl_jax import overrides, user_modules
 
@@ -37,17 +38,41 @@ FORMER_DEFAULTS = {
 _YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
+class StandIn:
+  """An object of a class of the user whose code has not been imported.
+
+  It has the class's name and the recorded fields. Whatever else is asked of it
+  is code that would have to run: that raises ValueError, which says what to
+  import.
+  """
+
+  recorded_class: ClassVar[str]  # as in the file
+  recorded_files: ClassVar[dict[str, Any]]
+  why: ClassVar[str]  # the text of the error
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('__'):
+      raise AttributeError(name)
+    raise ValueError(self.why)
+
+  def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    raise ValueError(self.why)
+
+
 def to_json(config: Any) -> str:
   """The whole configuration as readable JSON, classes by role and name."""
   return with_history(config, [])
 
 
-def from_json(text: str, more: Iterable[type] = ()) -> Any:
+def from_json(
+  text: str, more: Iterable[type] = (), *, stand_ins: bool = False
+) -> Any:
   """Rebuilds what to_json wrote, of this version or an earlier one.
 
   Raises ValueError for a class that is neither one of `known_classes` nor of
-  `more`: nothing is imported because a file names it. What `with_history` adds
-  is left out.
+  `more`: nothing is imported because a file names it. With stand_ins objects of
+  classes of the user become a StandIn instead. What `with_history` adds is left
+  out.
   """
   known = known_classes() | {cls.__name__: cls for cls in more}
   value = json.loads(text)
@@ -55,7 +80,7 @@ def from_json(text: str, more: Iterable[type] = ()) -> Any:
     value.pop(_HISTORY, None)
   recorded = {module: file for _, module, file in _recorded(value, '')}
   with user_modules.refused():
-    return _decode(value, known, recorded)
+    return _Decoder(known, recorded, stand_ins).decode(value)
 
 
 def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
@@ -84,14 +109,16 @@ def history(text: str) -> list[dict[str, Any]]:
   return found
 
 
-def read(path: str, more: Iterable[type] = ()) -> Any:
+def read(
+  path: str, more: Iterable[type] = (), *, stand_ins: bool = False
+) -> Any:
   """`from_json` of a file.
 
   Raises: ValueError that begins with the path, on one line.
   """
   try:
     with open(path, encoding='utf-8') as file:
-      return from_json(file.read(), more)
+      return from_json(file.read(), more, stand_ins=stand_ins)
   except (json.JSONDecodeError, UnicodeDecodeError) as error:
     raise ValueError(f'{path} is damaged: {error}') from error
   except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -139,10 +166,15 @@ def classes_of(config: Any) -> list[type]:
   return [cls for cls in found if dataclasses.is_dataclass(cls)]
 
 
-def changed_files(text: str) -> list[str]:
-  """Lines 'path: sha256 saved -> sha256 now (file)' of code that changed."""
+def changed_files(text: str, *, imported: bool = False) -> list[str]:
+  """Lines 'path: sha256 saved -> sha256 now (file)' of code that changed.
+
+  imported: of modules that the user has named in this process, no others.
+  """
   lines, now = {}, {file.sha256 for file in user_modules.files().values()}
   for path, module, was in _recorded(json.loads(text), ''):
+    if imported and not user_modules.is_known(module):
+      continue
     folder = os.path.dirname(was['path'])
     saved = {module: was['sha256'], **was.get('beside', {})}
     for name, sha256 in saved.items():
@@ -188,13 +220,15 @@ def _library():
 
 def role(cls: type) -> str:
   """What a class is for: its folder below rl_jax or rl_jax/pieces."""
-  if getattr(cls, 'role', None) == 'shaping':
-    return 'shaping'
   words = cls.__module__.split('.')
   return next((w for w in words if w not in ('rl_jax', 'pieces')), words[0])
 
 
 def _encode(value):
+  if isinstance(value, StandIn):
+    fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
+    where = {'from': value.recorded_files} if value.recorded_files else {}
+    return {'class': value.recorded_class, **where, **fields}
   if dataclasses.is_dataclass(value):
     cls = type(value)
     fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
@@ -262,9 +296,11 @@ def _recorded(value, path):
 
 
 def _changes(value):
+  if isinstance(value, StandIn):
+    raise ValueError(value.why)  # its defaults are unknown
   if not dataclasses.is_dataclass(value):
     return _encode_plain(value, _changes)
-  found = {'class': type(value).__name__}
+  found: dict[str, Any] = {'class': type(value).__name__}
   if files := [file for _, file in _files_of(value)]:
     hashes = {file.sha256 for file in files}
     for file in files:
@@ -309,33 +345,74 @@ def _encode_plain(value, encode):
   )
 
 
-def _decode(value, classes, recorded):
-  if isinstance(value, list):
-    return tuple(_decode(v, classes, recorded) for v in value)
-  if not isinstance(value, dict):
-    return value
-  fields = dict(value)
-  path, files = str(fields.pop('class')), fields.pop('from', {})
-  if path == 'dict':
-    return {
-      k: _decode(v, classes, recorded) for k, v in fields['items'].items()
-    }
-  name = path.rpartition('.')[2]
-  if name in RENAMED:
-    return _decode(RENAMED[name](fields), classes, recorded)
-  runs = {m for m in files if not path.startswith(f'{m}.')}
-  if name not in classes:
-    raise ValueError(
-      f'refusing to build {path!r}: this version has no configuration class '
-      f'{name!r}.{_how_to_import(path, recorded, classes)}'
-    )
-  if unknown := [m for m in sorted(runs) if not user_modules.is_known(m)]:
-    raise ValueError(
-      f'refusing to build {path!r}, which runs functions of {unknown[0]}.'
-      + _how_to_import(f'{unknown[0]}.', recorded, classes)
-    )
-  values = {key: _decode(v, classes, recorded) for key, v in fields.items()}
-  return overrides.construct(classes[name], values)
+class _Decoder:
+  """Rebuilds values of JSON from classes by name; see from_json."""
+
+  def __init__(self, classes, recorded, stand_ins):
+    self._classes, self._recorded = classes, recorded
+    self._stand_ins = stand_ins
+
+  def decode(self, value):
+    """The value, its objects built."""
+    if isinstance(value, list):
+      return tuple(map(self.decode, value))
+    if not isinstance(value, dict):
+      return value
+    fields = dict(value)
+    path, files = str(fields.pop('class')), fields.pop('from', {})
+    if path == 'dict':
+      return {k: self.decode(v) for k, v in fields['items'].items()}
+    name = path.rpartition('.')[2]
+    if name in RENAMED:
+      return self.decode(RENAMED[name](fields))
+    values = {key: self.decode(v) for key, v in fields.items()}
+    try:
+      self._check(path, name, files)
+      return overrides.construct(self._classes[name], values)
+    except ValueError as error:
+      if not self._stand_ins or not self._is_of_user(path, name, files, values):
+        raise
+      return _stand_in(path, files, values, str(error))
+
+  def _check(self, path, name, files):
+    """Raises ValueError for a class, or functions, that are not known."""
+    if name not in self._classes:
+      raise ValueError(
+        f'refusing to build {path!r}: this version has no configuration class '
+        f'{name!r}.{_how_to_import(path, self._recorded, self._classes)}'
+      )
+    runs = {m for m in files if not path.startswith(f'{m}.')}
+    if unknown := [m for m in sorted(runs) if not user_modules.is_known(m)]:
+      raise ValueError(
+        f'refusing to build {path!r}, which runs functions of {unknown[0]}.'
+        + _how_to_import(f'{unknown[0]}.', self._recorded, self._classes)
+      )
+
+  def _is_of_user(self, path, name, files, values):
+    """Whether it is the user's, or an object of ours that refuses such one."""
+    module = path.rpartition('.')[0]
+    if files or any(isinstance(x, StandIn) for _, x in _walk(values, '')):
+      return True
+    ours = module.split('.')[0] == 'rl_jax' or module in _roles(self._classes)
+    return name not in self._classes and bool(module) and not ours
+
+
+def _stand_in(path, files, values, why):
+  return _stand_in_class(path, tuple(values), json.dumps(files), why)(**values)
+
+
+@functools.lru_cache(maxsize=1024)  # equal objects are of one class
+def _stand_in_class(path, names, files, why):
+  cls = dataclasses.make_dataclass(
+    path.rpartition('.')[2], names, bases=(StandIn,), frozen=True
+  )
+  cls.recorded_class, cls.recorded_files = path, json.loads(files)
+  cls.why = why
+  return cls
+
+
+def _roles(classes):
+  return {role(cls) for cls in classes.values() if _is_own(cls)}
 
 
 def _how_to_import(path, recorded, classes):
@@ -349,11 +426,10 @@ def _how_to_import(path, recorded, classes):
     ]
     moved = '' if all(map(os.path.exists, paths)) else ' (or its new place)'
     return ' '.join([_YOURS, *(f'--import={path}' for path in paths)]) + moved
-  roles = {role(cls) for cls in classes.values() if _is_own(cls)}
-  hint = overrides.nearest(name, classes)
-  if not module or module in roles or module.split('.')[0] == 'rl_jax':
-    return hint
-  return f'{hint}{_YOURS} --import={module}'
+  ours = module in _roles(classes) or module.split('.')[0] == 'rl_jax'
+  if not module or ours:
+    return overrides.nearest(name, classes)
+  return f'{_YOURS} --import={module}'
 
 
 def _described(name, fields):

@@ -26,6 +26,15 @@ Metrics = dict[str, Array]
 # A dataclass field that is part of the compiled program, not of the data.
 static = functools.partial(struct.field, pytree_node=False)
 
+
+def filled_later() -> Any:
+  """A field of Trajectories that is None until the stage that fills it.
+
+  Its type is that of what the stage writes: what comes after reads no None.
+  """
+  return struct.field(default=None)
+
+
 # Values of Trajectories.kind_BT. Only POLICY tokens were chosen by the policy.
 PAD, POLICY, ENVIRONMENT, FORCED = 0, 1, 2, 3
 
@@ -35,8 +44,7 @@ LEARNED = 'pieces'
 TOKENS = 'tokens'
 
 
-@struct.dataclass(kw_only=True)
-class Turns:
+class Turns(struct.PyTreeNode, kw_only=True):
   """What the turns of episodes were worth, [B, K] for K turns at most.
 
   reward: of each turn, combined by the task; the sum of a row is reward_B, and
@@ -53,22 +61,23 @@ class Turns:
   duration_BK: Array | None = None
 
 
-@struct.dataclass(kw_only=True)
-class Edges:
+class Edges(struct.PyTreeNode, kw_only=True):
   """Comparisons inside groups: edge e of prompt n is win > lose, each [N, E].
 
   win_NE, lose_NE: sample indices. weight_NE: 0 where there is no comparison.
-  margin_NE: by how much, in units that the maker of the pairs says.
+  margin_NE: by how much, in units of the reward times a scale of the maker of
+  the pairs; 0 where it says nothing. confidence_NE: the probability, from 1/2
+  to 1, that the label is right; None where the maker does not say.
   """
 
   win_NE: Array  # int32
   lose_NE: Array  # int32
   weight_NE: Array  # float32
   margin_NE: Array  # float32
+  confidence_NE: Array | None = None  # float32
 
 
-@struct.dataclass(kw_only=True)
-class Trajectories:
+class Trajectories(struct.PyTreeNode, kw_only=True):
   """One rollout batch, filled in stage by stage.
 
   generate: prompts, response, kind, length, finished, logp_behaviour.
@@ -90,17 +99,17 @@ class Trajectories:
   valid_B: Array  # float32, 1 where the row counts in group statistics
   weight_B: Array  # float32, weight of the row in the loss
   logp_behaviour_BT: Array  # of what really drew the token
-  logp_old_BT: Array | None = None  # denominator of the trust region
-  logp_ref_BT: Array | None = None
-  entropy_BT: Array | None = None
-  values_BT: Array | None = None  # before the update, of the first value head
-  values_BTH: Array | None = None  # the same of all heads
+  logp_old_BT: Array = filled_later()  # denominator of the trust region
+  logp_ref_BT: Array = filled_later()
+  entropy_BT: Array = filled_later()
+  values_BT: Array = filled_later()  # of the first head, before the update
+  values_BTH: Array = filled_later()  # the same of all heads
   rewards: dict[str, Array] = struct.field(default_factory=dict)  # each [B]
-  reward_B: Array | None = None  # the components combined by the task
-  advantages_BT: Array | None = None
-  returns_BT: Array | None = None  # targets of the value head
-  returns_BTH: Array | None = None  # the same of several heads
-  edges: Edges | None = None  # comparisons of the samples of a group
+  reward_B: Array = filled_later()  # the components combined by the task
+  advantages_BT: Array = filled_later()
+  returns_BT: Array = filled_later()  # targets of the value head
+  returns_BTH: Array = filled_later()  # the same of several heads
+  edges: Edges = filled_later()  # comparisons of the samples of a group
   extras: dict[str, Array] = struct.field(default_factory=dict)
   # Of episodes: the turn of every token, from 0, an observation in the turn
   # that it opens; -1 at padding. None where a row is one response.
@@ -116,8 +125,7 @@ class Trajectories:
     return self.prompt_NP.shape[0]
 
 
-@struct.dataclass(kw_only=True)
-class GroupSummary:
+class GroupSummary(struct.PyTreeNode, kw_only=True):
   """What a selector is told of the groups of a round, each [N, G].
 
   reward: combined by the task, NaN where the verification failed. right: 1 if
@@ -132,8 +140,7 @@ class GroupSummary:
   entropy_NG: Array
 
 
-@struct.dataclass(kw_only=True)
-class TrainState:
+class TrainState(struct.PyTreeNode, kw_only=True):
   """What an update changes; donated to it and saved in every checkpoint."""
 
   step: Array  # int32, optimizer steps taken

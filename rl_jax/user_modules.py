@@ -7,15 +7,17 @@ and hash of the content, those of an installed module by its name alone.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import traceback
 import types
@@ -29,6 +31,8 @@ class UserFile:
   path: str
   sha256: str  # of the content that was run
 
+
+_MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
 _named: set[str] = set()  # importable modules that the user has named
@@ -93,6 +97,19 @@ def files() -> dict[str, UserFile]:
   return dict(_files)
 
 
+def defining(name: str) -> str | None:
+  """A file of the working directory that defines a class of that name.
+
+  It is read, not run; None: there is none.
+  """
+  for path in sorted(glob.glob('*.py'))[:_MOST_FILES]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+      with open(path, encoding='utf-8') as file:
+        if re.search(rf'^class {re.escape(name)}\b', file.read(), re.M):
+          return path
+  return None
+
+
 def names() -> list[str]:
   """Modules whose classes and functions a configuration may name."""
   found = [*_named, *_files, '__main__']
@@ -101,11 +118,11 @@ def names() -> list[str]:
 
 def is_known(module: str) -> bool:
   """Whether the user has named a module, or runs it as a program."""
-  return module in names() or module == _main_name(None)
+  return module in names() or module == _main_module()
 
 
 @contextlib.contextmanager
-def refused() -> Iterator[None]:
+def refused() -> Generator[None]:
   """Within it nothing is loaded that the user has not named before."""
   _refusing.append(True)
   try:
@@ -206,7 +223,7 @@ def reference(function: Any) -> str:
 def resolve(text: str) -> Callable[..., Any]:
   """The function of 'module:function', which `reference` returned."""
   module, _, name = text.partition(':')
-  if module not in sys.modules and module == _main_name(None):
+  if module not in sys.modules and module == _main_module():
     module = '__main__'
   found = getattr(importlib.import_module(module), name, None)
   if found is None:
@@ -258,7 +275,7 @@ def _imports(path):
   for node in ast.walk(tree):
     if isinstance(node, ast.Import):
       yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and not node.level:
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
       yield node.module
 
 
@@ -316,26 +333,32 @@ def _is_free(name, full):
   return spec.origin is not None and os.path.realpath(spec.origin) == full
 
 
-def _main_name(default=...):
-  """What a program's main module is recorded as."""
+def _main_name() -> str:
+  """What a program's main module is recorded as; ValueError without a file."""
+  name = _main_module()
+  if name is None:
+    raise ValueError(
+      'what is defined in an interactive session cannot be restored later: '
+      'write it to a file, for example my_task.py, and import that'
+    )
+  return name
+
+
+def _main_module() -> str | None:
+  """The same; None in an interactive session."""
   spec = getattr(sys.modules['__main__'], '__spec__', None)
   if spec is not None:
     return spec.name
   full = _script()
   if full is None:
-    if default is None:
-      return None
-    raise ValueError(
-      'what is defined in an interactive session cannot be restored later: '
-      'write it to a file, for example my_task.py, and import that'
-    )
+    return None
   if (name := _loaded_from(full)) is None:
     name = _free_name(full)
     register({name: UserFile(full, _hash(full))})
   return name
 
 
-def _script():
+def _script() -> str | None:
   """The file that Python was started with, or None."""
   main = sys.modules['__main__']
   path = getattr(main, '__file__', None)

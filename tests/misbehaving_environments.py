@@ -304,6 +304,10 @@ def _raise():
   raise KeyError('a bug')
 
 
+def _quote():
+  raise ValueError('no number in ' + 'long response ' * 10_000)
+
+
 def _leave():
   raise SystemExit(3)
 
@@ -324,6 +328,8 @@ def _breach():
 MISBEHAVIOUR = {
   'hang': lambda: time.sleep(300),
   'raise': _raise,
+  'quote': _quote,
+  'names': lambda: Reply('', {'outcome': 1.0, 'x' * 100_000: 'one'}),
   'leave': _leave,
   'exit': lambda: os._exit(7),
   'abort': os.abort,

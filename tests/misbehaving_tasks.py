@@ -34,6 +34,14 @@ class Misbehaving:
       'length': len(response),
     }
 
+  def quote(self):
+    """Raises an error that quotes a long response."""
+    raise ValueError('no number in ' + 'long response ' * 10_000)
+
+  def names(self):
+    """A component with a long name that is no number."""
+    return {'outcome': 1.0, 'x' * 100_000: 'one'}
+
   def short(self):
     """Leaves out a component."""
     return {'outcome': 1.0}
@@ -114,6 +122,10 @@ class Misbehaving:
   def infinite(self):
     """An infinity in another component."""
     return {'outcome': 1.0, 'length': float('inf')}
+
+  def digits(self):
+    """A whole number that is larger than all floats."""
+    return {'outcome': -(10**400)}
 
   def huge(self):
     """Finite in float64 alone."""

@@ -1,10 +1,108 @@
 """Ranges and choices of fields, checked when an object is made."""
 
 import dataclasses
+import importlib
+import math
+import pkgutil
+import types
 
+import numpy as np
 import pytest
 
-from rl_jax.checks import checked, chosen, ranged
+import rl_jax
+from rl_jax.checks import RANGE, check_range, checked, chosen, ranged
+from rl_jax.verification.pool import VerifierConfig
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class Numbers:
+  coef: float = ranged(0.1, 0.0)
+  scale: float = ranged(1.0, 0.0, open_low=True)
+  decay: float = ranged(0.9, 0.0, 1.0, open_high=True)
+  gap: float | None = ranged(1.0, 0.0, math.inf)
+  plain: float = 0.5
+  maybe: float | None = None
+  several: tuple[float, ...] = ()
+  pairs: tuple[tuple[str, float], ...] = ()
+  count: int = ranged(1, 1)
+
+
+@pytest.mark.parametrize(
+  'field, value, text',
+  [
+    ('coef', math.inf, 'Numbers.coef = inf is outside [0.0, inf)'),
+    ('coef', np.float32(np.inf), 'inf) is outside [0.0, inf)'),
+    ('coef', np.float64(-1), '-1.0) is outside [0.0, inf)'),
+    ('coef', 1e39, '1e+39 is outside [0.0, inf): as float32 it is inf'),
+    ('coef', 10**400, '000 is outside [0.0, inf): as float32 it is inf'),
+    ('coef', -(10**400), '000 is outside [0.0, inf)'),
+    ('scale', 1e-50, '1e-50 is outside (0.0, inf): as float32 it is 0.0'),
+    ('scale', 1e-40, '1e-40 is outside (0.0, inf): as float32 it is 0.0'),
+    ('decay', 1 - 1e-9, 'is outside [0.0, 1.0): as float32 it is 1.0'),
+    ('gap', -math.inf, 'Numbers.gap = -inf is outside [0.0, inf]'),
+    ('gap', math.nan, 'Numbers.gap = nan is outside [0.0, inf]'),
+    ('plain', math.inf, 'Numbers.plain = inf is outside (-inf, inf)'),
+    ('plain', math.nan, 'Numbers.plain = nan is outside (-inf, inf)'),
+    ('maybe', -math.inf, 'Numbers.maybe = -inf is outside (-inf, inf)'),
+    ('several', (1.0, math.nan), 'Numbers.several[1] = nan is outside'),
+    ('count', math.inf, 'Numbers.count = inf is outside [1, inf)'),
+  ],
+)
+def test_numbers_that_training_cannot_use_are_errors(field, value, text):
+  """Infinity, and what float32 rounds to it or to an open limit."""
+  with pytest.raises(ValueError) as error:
+    Numbers(**{field: value})
+  assert text in str(error.value)
+  assert str(error.value).startswith(f'Numbers.{field}')
+  assert len(str(error.value)) < 200
+
+
+def test_numbers_that_training_can_use_pass():
+  """Also infinity where it is named as a limit."""
+  Numbers(gap=math.inf, coef=1e38, scale=1e-37, decay=1 - 1e-7, maybe=2)
+  Numbers(coef=np.float32(0.5), count=2**40, several=(1, 2.5), plain=-1e30)
+
+
+def all_fields():
+  """(class, field) of all checked classes, their modules imported."""
+  names = [
+    info.name
+    for info in pkgutil.walk_packages(rl_jax.__path__, 'rl_jax.')
+    if not info.name.startswith('rl_jax.verification.sandbox')
+  ]
+  found = {}
+  for name in names:
+    for value in vars(importlib.import_module(name)).values():
+      if isinstance(value, type) and dataclasses.is_dataclass(value):
+        found[value] = [
+          field
+          for field in dataclasses.fields(value)
+          if RANGE in field.metadata
+        ]
+  return [(cls, field) for cls, fields in found.items() for field in fields]
+
+
+def test_no_field_accepts_infinity_but_those_that_name_it():
+  """Of all classes of rl_jax: one for which infinity means `off`."""
+  allowed, count = set(), 0
+  for cls, field in all_fields():
+    low, high, open_low, open_high = field.metadata[RANGE]
+    instance = types.SimpleNamespace(**{field.name: math.inf})
+    limits = {'open_low': open_low, 'open_high': open_high}
+    count += 1
+    try:
+      check_range(instance, field.name, low, high, **limits)
+      allowed.add(f'{cls.__name__}.{field.name}')
+    except ValueError:
+      pass
+  assert allowed == {'GuardConfig.max_logp_gap'} and count > 400
+
+
+def test_limits_of_time_leave_time():
+  """Within a nanosecond no response could be judged."""
+  with pytest.raises(ValueError, match=r'timeout_seconds = 1e-09 is outside'):
+    VerifierConfig(timeout_seconds=1e-9)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """What a configuration refuses before anything is compiled."""
 
 import dataclasses
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import Average
+from rl_jax.pieces.roles import Credit
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
@@ -130,12 +130,11 @@ def test_a_missing_value_head_says_what_to_set(toy):
 
 
 @dataclasses.dataclass(frozen=True)
-class ThreeReturns:
+class ThreeReturns(Credit):
   """A credit that reads three outputs of the value head."""
 
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
+  needs = ('value_heads',)
+  num_values = 3
 
 
 def test_missing_outputs_of_the_value_head_say_what_to_set(toy):

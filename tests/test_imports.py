@@ -9,28 +9,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / 'rl_jax'
 
 # A room, and what it may import besides itself. `pieces/...` names a part.
-_BASE = {'types', 'checks', 'overrides', 'method', 'user_modules'}
+_BASE = {'types', 'checks', 'overrides', 'method', 'user_modules', 'optional'}
 _LOW = _BASE | {'randomness', 'serialization', 'runtime', 'verification'}
-_SAMPLED = {f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece')}
+_SAMPLED = {
+  f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece', 'roles')
+}
 ALLOWED = {
   'types': set(),
   'checks': set(),
   'user_modules': set(),
+  'optional': set(),
   'overrides': {'user_modules'},
-  'method': {'pieces/policies'},  # the rule of its reference
+  # The base classes of its slots, and the rule of its reference.
+  'method': {'pieces/piece', 'pieces/policies', 'pieces/roles'},
   'randomness': {'types'},
   'serialization': {'overrides', 'user_modules'},
   'runtime': {'types', 'checks'},
   'verification': {'checks', 'user_modules'},
   'tasks': {'checks', 'verification/sandbox', 'user_modules'},
   'pieces': {'types', 'checks', 'randomness'},
-  'models': {'types', 'checks', 'serialization', 'runtime'},
+  'models': {'types', 'checks', 'serialization', 'runtime', 'optional'},
   'rollouts': _LOW | {'tasks', 'models'} | _SAMPLED,
   'learning': {
     *('types', 'checks', 'randomness', 'method', 'runtime', 'pieces', 'models'),
     'overrides',
   },
-  'records': {'types', 'checks', 'runtime', 'rollouts/responses'},
+  'records': {'types', 'checks', 'runtime', 'optional', 'rollouts/responses'},
 }
 # The rooms whose sections a configuration holds.
 ALLOWED['config'] = {
@@ -39,6 +43,7 @@ ALLOWED['config'] = {
 }
 ALLOWED['runs'] = {*ALLOWED}
 ALLOWED['planning'] = {*ALLOWED}
+ALLOWED['api'] = {*ALLOWED}
 # Verifiers of tasks on the device are arrays in, arrays out.
 EXCEPTIONS = {
   ('tasks/device_verifiers', 'types'),
@@ -52,6 +57,7 @@ PART_OF_PIECES = (
     'pieces/row_inputs',
     'pieces/row_keys',
     'pieces/piece',
+    'pieces/roles',
     'pieces/policies',
   ),
   *('pieces/logits/transforms', 'pieces/statistics/'),
@@ -97,10 +103,10 @@ def is_allowed(module: str, target: str) -> bool:
 
 
 def test_rooms_are_these():
-  """Eight modules and ten folders: rl_jax is what layout says it is."""
+  """Ten modules and ten folders: rl_jax is what layout says it is."""
   files = {p.stem for p in PACKAGE.glob('*.py')} - {'__init__'}
   folders = {p.name for p in PACKAGE.iterdir() if (p / '__init__.py').exists()}
-  assert len(files) == 8 and len(folders) == 10
+  assert len(files) == 10 and len(folders) == 10
   assert files | folders == set(ALLOWED)
 
 

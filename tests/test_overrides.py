@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from configs import bandit
+from configs.methods import grpo
 from rl_jax.method import Method
 from rl_jax.overrides import (
+  FOREIGN,
   add_piece,
+  nearest,
   override,
   override_all,
   parse_literal,
@@ -351,3 +354,54 @@ def test_a_field_that_is_set_twice_is_named():
       override_all(config(), changes)
   once = override_all(config(), twice[:1])
   assert override_all(config(), twice[:1] * 2) == once
+
+
+@pytest.mark.parametrize('path', FOREIGN.values())
+def test_names_of_other_libraries_lead_to_fields(path):
+  """Each to one that a configuration of GRPO has."""
+  value = bandit.get_config(grpo.get_method())
+  for name in path.split('.'):
+    if isinstance(value, tuple):
+      (value,) = (x for x in value if type(x).__name__ == name)
+    else:
+      value = getattr(value, name)
+
+
+@pytest.mark.parametrize(
+  ('path', 'guess'),
+  [
+    ('num_generations', 'rollout.group_size'),
+    ('group_size', 'rollout.group_size'),
+    ('learning_rate', 'optimizer.learning_rate'),
+    ('temperature', 'rollout.temperature'),
+    ('rollout.num_generations', 'group_size'),
+    ('optimizer.lr', 'learning_rate'),
+    ('optimizer.learning_rat', 'learning_rate'),
+  ],
+)
+def test_a_field_is_guessed_by_its_name(path, guess):
+  """Without its section, and as other libraries call it."""
+  with pytest.raises(ValueError, match=f'Did you mean {guess!r}'):
+    override(config(), path, '1')
+
+
+def test_letters_in_another_order_are_nearest():
+  """And neither upper case counts."""
+  known = ['gspo', 'grpo', 'gmpo']
+  assert nearest('gpro', known) == " Did you mean 'grpo'?"
+  assert nearest('GRPO', known) == " Did you mean 'grpo'?"
+
+
+def test_an_unknown_piece_may_be_the_users(tmp_path, monkeypatch):
+  """What to import comes before a guess, with the file if it is here."""
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(ValueError) as error:
+    parse_piece('GroupMedian()')
+  text = (
+    "unknown piece: 'GroupMedian'. If it is yours, import it with --import="
+  )
+  assert str(error.value).startswith(f'{text}FILE.py. Did you mean ')
+  (tmp_path / 'mine.py').write_text('raise OSError\nclass GroupMedian:\n  pass')
+  with pytest.raises(ValueError) as error:
+    parse_piece('GroupMedian()')
+  assert str(error.value).startswith(f'{text}mine.py. ')

@@ -9,8 +9,12 @@ import sys
 
 import pytest
 
+from configs import bandit
+from configs.methods import grpo
 from rl_jax import overrides, serialization
+from rl_jax.config import EvaluationConfig
 from rl_jax.runs import directory
+from rl_jax.tasks import EvaluationSet
 
 TASK = """
 import dataclasses
@@ -171,6 +175,46 @@ def test_a_changed_file_stops_a_run_that_is_continued(
   assert directory.check(changed, run, ['task']).lines
   assert directory.saved_config(run).task == task
   assert 'began: task: sha256' in caplog.text
+
+
+def test_what_needs_no_code_is_read_without_it(user_modules, folder):
+  """A stand-in has the fields; what else is asked of it says what to import."""
+  task = user_modules.load(str(folder / 'letters.py')).Letters(num_contexts=3)
+  config = dataclasses.replace(
+    bandit.get_config(grpo.get_method()),
+    task=task,
+    evaluation=EvaluationConfig(sets=(EvaluationSet(name='own', task=task),)),
+  )
+  text = serialization.to_json(config)
+  for name in ('letters', 'parts'):
+    user_modules._files.pop(name)
+    sys.modules.pop(name)
+  with pytest.raises(ValueError, match='refusing to build'):
+    serialization.from_json(text)
+  found = serialization.from_json(text, stand_ins=True)
+  assert 'letters' not in sys.modules
+  assert isinstance(found.task, serialization.StandIn)
+  assert type(found.task).__name__ == 'Letters'
+  assert found.task.num_contexts == 3 and found.seed == config.seed
+  assert found == serialization.from_json(text, stand_ins=True)
+  assert serialization.to_json(found) == text
+  hint = f'add --import={folder}/letters.py'
+  for use in (
+    lambda: found.task.num_prompts('train'),
+    lambda: found.evaluation.sets[0].task.example('test', 0),
+    lambda: hasattr(found.task, 'alphabet'),
+    lambda: found.task(1),
+    lambda: serialization.digest(found),
+  ):
+    with pytest.raises(ValueError, match=re.escape(hint)):
+      use()
+  # Neither damage nor a class of another version becomes a stand-in.
+  for path in ('losses.PPOClipp', 'rl_jax.losses.Gone', 'Gone'):
+    with pytest.raises(ValueError, match='refusing to build'):
+      serialization.from_json(json.dumps({'class': path}), stand_ins=True)
+  with pytest.raises(ValueError, match='group_size = 0'):
+    text = '{"class": "config.RolloutConfig", "group_size": 0}'
+    serialization.from_json(text, stand_ins=True)
 
 
 def test_modules_by_name_are_known_when_they_are_named(

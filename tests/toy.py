@@ -10,6 +10,7 @@ import numpy as np
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import name_of
+from rl_jax.pieces.roles import LossContext
 from rl_jax.types import Trajectories
 
 HIDDEN_SIZE = 3
@@ -72,6 +73,7 @@ EXTRAS = {
   'span_BT': lambda rng, B, T: rng.randint(4, size=(B, T)),
   'switch_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.5,
   'think_mask_BT': lambda rng, B, T: rng.uniform(size=(B, T)) < 0.7,
+  'waits_B': lambda rng, B, T: np.array([0, 0, 0, 0, 0, 0, 1, 0])[:B],
   'window_start_B': lambda rng, B, T: np.array([0, 2, 0, 1, 3, 0, 2, 0])[:B],
   'value_heads_after': STATISTICS['value_heads_after'],
 }
@@ -276,7 +278,9 @@ def coefficient(loss, logp, **fields):
   mask = fields.pop('mask_BT', np.ones(logp.shape, np.float32))
   traj = trajectories(mask, **fields)
   gradient = jax.grad(
-    lambda x: loss({'logp': x}, traj, jax.random.key(0))[0].sum()
+    lambda x: loss(
+      LossContext({'logp': x}, traj, jax.random.key(0))
+    ).value.sum()
   )
   return -gradient(logp)
 

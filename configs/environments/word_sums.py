@@ -104,8 +104,11 @@ class RecordedSums(Aviary):
         expression = _SIGN.sub(stream.choice('+-*'), expression)
       call = f'{CALL}{expression}{CLOSE}'
       told = episode.step(call).observation
+      assert isinstance(told, str)  # a game's is one for each player
       turns.append((call, told))
-      answer = _RESULT.search(told)[0]
+      result = _RESULT.search(told)
+      assert result is not None
+      answer = result[0]
     episode.close()
     turns.append((f'{SUBMIT}{answer}{CLOSE}', ''))
     return (Logged(turns=tuple(turns), turn_ends=True),)
@@ -128,6 +131,8 @@ def _environment():
       state: Of the episode.
     """
     try:
+      # Models send numbers, too.
+      # pyrefly: ignore [unnecessary-type-conversion]
       return calculated(str(expression))
     except ValueError:
       state.reward, state.done = -1.0, True
@@ -140,6 +145,7 @@ def _environment():
       answer: A number.
       state: Of the episode.
     """
+    # pyrefly: ignore [unnecessary-type-conversion]
     given = answers.parse_number(str(answer))
     right = given == answers.parse_number(state.problem.answer)
     state.reward, state.done = float(right), True

@@ -9,8 +9,8 @@ Change: against GRPO, components are centred and divided by their standard
 Defaults: equal weights, N - 1 in both deviations, whitening eps 1e-8 (verl);
   clip 0.2, mean of rows and no KL are ours.
 Pieces: ComponentScale(components=('outcome', 'format'), weights=(1.0, 1.0),
-  eps=1e-06); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
-  SeqMeanTokenMean()
+  eps=1e-06, over='group'); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2,
+  clip_high=0.2); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Command: python -m experiments.train --config=configs/countdown.py

@@ -8,8 +8,8 @@ Change: against GRPO, components are divided by their standard deviations in the
   most.
 Defaults: equal weights.
 Pieces: ComponentScale(components=('outcome', 'format'), weights=(1.0, 1.0),
-  eps=1e-06); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001,
-  estimator='k3'); SeqMeanTokenMean()
+  eps=1e-06, over='group'); PPOClip(clip_low=0.2, clip_high=0.2);
+  KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: reconstructed (no text of the paper was read; scaling inside the group
   before adding is the remedy that the digest of Li et al. names).

@@ -4,7 +4,8 @@ Paper: Munos et al., "Nash Learning from Human Feedback", 2023.
 Change: against REINFORCE, the reward is the probability of winning against the
   geometric mixture of policy and reference, less a KL.
 Defaults: mixture 0.125, tau 0.008 (paper, by a secondary source); the KL of
-  whole responses.
+  whole responses. P is that of a reward model or judge of pairs, if one has a
+  weight, which may prefer in circles; else 1, 1/2, 0 by rewards.
 Pieces: WinRate(with_self=0.0, against='opponent', center=0.5);
   KLInReward(coef=0.008, estimator='k1', level='sequence'); Reinforce();
   SeqMeanTokenSum(); Against(coef=0.125, trained='policy')

@@ -5,9 +5,9 @@ Paper: "A Unified Pairwise Framework for RLHF: Bridging Generative Reward
 Change: against PPO, a response is compared with one of the reference to the
   same prompt; rewards that differ between prompts by a number are the same.
   Needs model.value_head=True.
-Defaults: probabilities are sigmoids of differences of the reward (ours: a
-  pairwise judge there, asked in both orders); as many anchors as samples; no
-  KL.
+Defaults: probabilities are those of a judge of pairs, asked in both orders, or
+  of a reward model of pairs, if one has a weight; else sigmoids of differences
+  of the reward (ours); as many anchors as samples; no KL.
 Pieces: WinRate(temperature=1.0, with_self=0.0, against='opponent', center=0.0);
   GAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.2); ValueClip(coef=0.5, clip=0.2); TokenMean();

@@ -2,16 +2,17 @@
 
 Paper: Lee et al., "Parrot: Pareto-optimal Multi-Reward Reinforcement Learning
   Framework for Text-to-Image Generation", 2024.
-Change: against GRPO, samples that another one of the group beats in every
+Change: against GRPO, samples that another one of the batch beats in every
   reward have no gradient, so that no weights of the rewards decide.
-Defaults: equal sum of the components as the reward of those that count (ours).
+Defaults: each reward standardised over the batch; their equal sum as the reward
+  of those that count (ours). Fronts and scales of parrot@groups are those of
+  each group: few of its samples dominate others, but every prompt is trained.
 Pieces: ComponentScale(components=('outcome', 'format'), weights=(1.0, 1.0),
-  eps=1e-06); ParetoFront(components=('outcome', 'format'));
-  PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');
-  SeqMeanTokenMean()
+  eps=1e-06, over='batch'); ParetoFront(components=('outcome', 'format'),
+  over='batch'); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001,
+  estimator='k3'); SeqMeanTokenMean()
 Headline: unverified.
-Evidence: reconstructed (abstract; there rewards are standardised over the batch
-  and the prompt names the reward).
+Evidence: reconstructed (abstract; there the prompt names the reward).
 Command: python -m experiments.train --config=configs/countdown.py
   --method=parrot
 """
@@ -20,11 +21,21 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
+VARIANTS = {
+  'groups': (
+    "credit.ComponentScale.over='group'",
+    "credit.ParetoFront.over='group'",
+  ),
+}
+
 
 def get_method() -> Method:
   """Components scaled alone, then those of dominated samples dropped."""
   return Method(
-    credit=(credit.ComponentScale(), credit.ParetoFront()),
+    credit=(
+      credit.ComponentScale(over='batch'),
+      credit.ParetoFront(over='batch'),
+    ),
     losses=(losses.PPOClip(), regularizers.KLPenalty()),
     aggregation=SeqMeanTokenMean(),
   )

@@ -5,13 +5,13 @@ Paper: Liu et al., "Provably Mitigating Overoptimization in RLHF: Your SFT Loss
 Change: against DPO, a maximum-likelihood term on the chosen response, which
   pessimism about the reward amounts to.
 Defaults: beta 0.5, coefficient 0.2 (average form of appendix F, recommended for
-  reasoning). Cumulative form: coefficient 0.005 * beta, average row_sum.
+  reasoning: the mean over responses of the mean over tokens). Cumulative form:
+  coefficient 0.005 * beta, average row_sum.
 Pieces: PairLoss(score=LogRatio(beta=0.5, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0);
   ChosenLikelihood(coef=0.2, average='row_mean'); TokenMean(); Given()
 Headline: unverified.
-Evidence: verified in code (YSLIU627/Regularized-Preference-Optimization, by a
-  digest).
+Evidence: verified in code (YSLIU627/Regularized-Preference-Optimization).
 Command: python -m experiments.train --config=configs/preferences.py
   --method=rpo
 """

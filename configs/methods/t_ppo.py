@@ -1,11 +1,12 @@
 """T-PPO: PPO on truncated responses.
 
 Paper: "Truncated Proximal Policy Optimization", 2025.
-Change: against PPO, GAE bootstraps at the cut of an unfinished response, the
-  value head learns Monte Carlo returns of finished ones only, and the policy
-  learns from the tokens of the current window. Needs model.value_head=True, and
+Change: against PPO, GAE bootstraps at the end of a window after which the
+  response goes on, the value head learns Monte Carlo returns of responses that
+  have ended, by themselves or at the token limit, and the policy learns from
+  the tokens of the current window. Needs model.value_head=True, and
   rollout.window_tokens, which continues responses over iterations (without it
-  every response is one window).
+  every response is one window, and GAE is that of PPO).
 Defaults: lambda 0.95, clip 0.2, no KL (digests; lambda and window unverified).
 Pieces: ExtendedGAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1);
   PPOClip(clip_low=0.2, clip_high=0.2); FinishedValue(coef=0.5);

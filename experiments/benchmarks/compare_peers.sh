@@ -13,6 +13,15 @@
 # keeps the lines. Results are valid only if nothing else uses a core.
 # All systems use huge pages for large buffers where they are available.
 set -eu
+case "${1:-}" in
+  '') ;;
+  *)
+    sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
+    [ "$1" = --help ] || [ "$1" = -h ] && exit 0
+    echo "error: $1: settings are environment variables" >&2
+    exit 2
+    ;;
+esac
 export GLIBC_TUNABLES="${GLIBC_TUNABLES-glibc.malloc.hugetlb=1}"
 : "${STAGE:=step}" "${BENCH:=.}" "${ROUNDS:=2}" "${REPEATS:=3}"
 : "${PYTHON:=.venv/bin/python}"

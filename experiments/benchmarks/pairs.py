@@ -62,7 +62,7 @@ class Pairs:
     self._frozen = {'policies': {'reference': copies}}
     self._method, self._key = method.as_arrays(), key
     forward = Forward(model=cfg, microbatches=count)
-    options = compilation.training_options()
+    options = compilation.training_options(cfg.platform)
     self._score = jax.jit(
       functools.partial(score_lib.score, forward, policy=False),
       compiler_options=options,

@@ -18,21 +18,21 @@ import functools
 import json
 import os
 import time
+from typing import Any
 
 from absl import flags
 import jax
-from matplotlib import ticker
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 import numpy as np
 
 from experiments.benchmarks import stages as stages_lib
 from experiments.benchmarks import timing
 from experiments.flags import configuration, outputs
+from experiments.reports import figures
 from rl_jax.models import platform
 from rl_jax.planning import costs
 from rl_jax.records import metrics
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 MODEL = dataclasses.replace(
   stages_lib.PRESETS['small'],
@@ -54,15 +54,15 @@ STAGES = ('generate', 'update')
 
 def point(axis: str, value: int, repeats: int) -> dict:
   """Seconds and FLOP of both stages with one size changed."""
-  model, shape = platform.resolve(MODEL), SHAPE
+  model, shape = platform.resolve(MODEL, platform=Platform.of_process()), SHAPE
   if axis == 'vocab_size':
     model = dataclasses.replace(model, vocab_size=value)
   else:
     shape = dataclasses.replace(shape, **{axis: value})
-  cpu = jax.default_backend() == 'cpu'
+  cpu = Platform.of_process().is_cpu
   clock = time.process_time if cpu else time.perf_counter
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-  row = {'axis': axis, 'value': value}
+  row: dict[str, Any] = {'axis': axis, 'value': value}
   with jax.set_mesh(mesh):
     stages = stages_lib.Stages(model, shape, 'step', mesh)
     for stage in STAGES:
@@ -84,8 +84,7 @@ def read(path: str) -> list[dict]:
 
 def draw(rows: list[dict], path: str) -> None:
   """Four panels; prints and shows measured and predicted exponents."""
-  figure = Figure(figsize=(8, 6), layout='constrained')
-  FigureCanvasAgg(figure)
+  figure = figures.new_figure(8, 6)
   for axis, panel in zip(AXES, figure.subplots(2, 2).flat, strict=True):
     mine = sorted(
       (r for r in rows if r['axis'] == axis), key=lambda r: r['value']
@@ -104,7 +103,8 @@ def draw(rows: list[dict], path: str) -> None:
     panel.set_ylabel('CPU seconds')
     panel.set_xticks(values, [str(v) for v in values])
     panel.minorticks_off()
-    panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    locator = figures.ticker().LogLocator(subs=(1, 2, 5))
+    panel.yaxis.set_major_locator(locator)
     panel.yaxis.set_major_formatter('{x:g}')
     panel.legend(frameon=False, fontsize=8)
   figure.savefig(path, dpi=90)

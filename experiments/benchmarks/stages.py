@@ -107,7 +107,8 @@ class Stages:
     self.method = self.method.as_arrays()
     self.compile_seconds = {}
     training = functools.partial(
-      jax.jit, compiler_options=compilation.training_options()
+      jax.jit,
+      compiler_options=compilation.training_options(cfg.platform),
     )
     self.forward = Forward(model=cfg, microbatches=options.microbatches)
     self.generate = engine.generate

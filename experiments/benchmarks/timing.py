@@ -7,6 +7,8 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from rl_jax.runtime.platform import Platform
+
 Clock = Callable[[], float]
 
 
@@ -64,7 +66,7 @@ def rates(
   size: of the matrices; default 2,048 on CPU, 8,192 elsewhere, where a call
   also repeats the operation so that its start does not count.
   """
-  cpu = jax.default_backend() == 'cpu'
+  cpu = Platform.of_process().is_cpu
   size, repeats = size or (2048 if cpu else 8192), 1 if cpu else 8
   by_rows = jax.NamedSharding(mesh, jax.P('data'))
   x = jnp.ones((size * mesh.size, size), dtype, device=by_rows)

@@ -218,9 +218,9 @@ def turns(options: argparse.Namespace) -> dict[str, Any]:
       prompts, responses, masks, *_ = trainer._generate(asked)
       ended = time.perf_counter(), time.process_time()
       seconds.append([b - a for a, b in zip(started, ended, strict=True)])
-    assert {len(ids) for ids in prompts} == {PROMPT}
-    assert {len(ids) for ids in responses} == {size}
-    assert {sum(mask) for mask in masks} == {count * POLICY}
+      assert {len(ids) for ids in prompts} == {PROMPT}
+      assert {len(ids) for ids in responses} == {size}
+      assert {sum(mask) for mask in masks} == {count * POLICY}
     wall[count], cpu[count] = map(statistics.median, zip(*seconds, strict=True))
   return {'wall_seconds_by_turns': wall, 'seconds_by_turns': cpu}
 

@@ -26,6 +26,7 @@ from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.environments import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT
 from rl_jax.verification.journal import JournaledPool
@@ -216,7 +217,7 @@ def _with(traj, said_BO):
 
 def own_clock() -> timing.Clock:
   """On CPU the time of this process, which other load changes least."""
-  cpu = jax.default_backend() == 'cpu'
+  cpu = Platform.of_process().is_cpu
   return time.process_time if cpu else time.perf_counter
 
 

@@ -6,6 +6,7 @@ get_method(). There is no other registry. Every binary has --import, for classes
 and functions of the user that its other files name.
 """
 
+from collections.abc import Sequence
 import dataclasses
 import importlib
 import inspect
@@ -74,7 +75,7 @@ def from_flags() -> ExperimentConfig:
   Raises ValueError naming the nearest known name for anything unknown.
   """
   values = flags.FLAGS
-  sets = once(values['set'].value)
+  sets = once(values.set)
   config = build(values.config, values.method, sets, values.add)
   return with_rewards(config, values.reward)
 
@@ -82,8 +83,8 @@ def from_flags() -> ExperimentConfig:
 def build(
   config: str,
   method: str | None = None,
-  sets: list[str] = (),
-  adds: list[str] = (),
+  sets: Sequence[str] = (),
+  adds: Sequence[str] = (),
 ) -> ExperimentConfig:
   """The configuration of a file, with a method, sets and adds applied.
 
@@ -106,7 +107,7 @@ def build(
   return result
 
 
-def changed(config: ExperimentConfig, sets: list[str]) -> ExperimentConfig:
+def changed(config: ExperimentConfig, sets: Sequence[str]) -> ExperimentConfig:
   """The configuration with texts PATH=LITERAL applied."""
   changes = dict(split(text, '--set') for text in sets)
   return overrides.override_all(config, changes.items())
@@ -177,7 +178,7 @@ def load_config(path: str, method: Method | None) -> ExperimentConfig:
     config = serialization.read(path)
     if isinstance(config, ExperimentConfig) and method is not None:
       config = dataclasses.replace(config, method=method)
-    variant = ''
+    module, variant = None, ''
   else:
     path, variant = _split_variant(path)
     name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
@@ -214,6 +215,18 @@ def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
     apply = overrides.add_piece if field.endswith('+') else overrides.override
     value = apply(value, field.removesuffix('+'), text)
   return value
+
+
+def check_clone(what: str) -> None:
+  """Raises ValueError where the programs are installed, without a repository.
+
+  what: writes, or reads, files that only the repository has.
+  """
+  if not (ROOT / 'pyproject.toml').exists():
+    raise ValueError(
+      f'{what} is of files of the repository, which {ROOT} does not hold: run '
+      'it in a clone'
+    )
 
 
 def names(package: str) -> list[str]:
@@ -308,7 +321,7 @@ def run(main: Any) -> None:
     try:
       if len(argv) > 1:
         raise app.UsageError(f'unexpected arguments: {argv[1:]}')
-      for text in flags.FLAGS['import'].value:
+      for text in flags.FLAGS['import'].value or ():
         user_modules.add(text)
       main(argv)
     except (ValueError, OSError, ImportError, MemoryError) as error:
@@ -370,12 +383,24 @@ def at_home(text: str) -> str:
   return _HOME.sub(lambda found: found[1] + os.path.expanduser('~'), text)
 
 
+def _unknown_flag(error: flags.UnrecognizedFlagError) -> str:
+  """The text of an error; a field of the configuration is set by --set."""
+  path = None
+  if 'set' in flags.FLAGS:
+    path = overrides.meant(ExperimentConfig, error.flagname)
+  if path is None:
+    return str(error)
+  flag = f'--set={path}=VALUE'
+  return f'Unknown command line flag {error.flagname!r}. Did you mean {flag}?'
+
+
 def _parse(argv: list[str]) -> list[str]:
   for module, found in flags.FLAGS.flags_by_module_dict().items():
     if module.startswith('experiments.'):
       for flag in found:  # --help shows the key flags of the main module
         flags.FLAGS.register_key_flag_for_module(argv[0], flag)
   if any(text.lstrip('-') in _HELP for text in argv[1:]):
+    output.tolerate_failures()  # `--help | head` closes the pipe
     try:
       return app.parse_flags_with_usage(argv)
     except SystemExit:
@@ -387,6 +412,9 @@ def _parse(argv: list[str]) -> list[str]:
       if flag.value != flag.value:  # NaN passes the bounds of a flag
         raise flags.Error(f'flag --{flag.name}=nan: expected a number')
     return rest
+  except flags.UnrecognizedFlagError as error:
+    say(_unknown_flag(error))
+    raise SystemExit(2) from None
   except flags.Error as error:
     missing = r'flag --(\w+)=None: Flag --\1 must have a value .*'
     lines = str(error).splitlines()

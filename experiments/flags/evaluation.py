@@ -14,12 +14,15 @@ from experiments.flags import configuration, fields
 from rl_jax.config import (
   EvaluationConfig,
   ExperimentConfig,
-  evaluated_tokens,
 )
-from rl_jax.models.transformer import ModelConfig
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer, base
+from rl_jax.tasks import (
+  ChatTemplate,
+  PlainTemplate,
+  QuestionAnswer,
+  RewardFunctions,
+)
 from rl_jax.tasks.rows import is_source
 
 # Without a run or a configuration that says otherwise.
@@ -41,8 +44,8 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
   several = functools.partial(flags.DEFINE_multi_string, **own)
   string('data', None, 'Configuration or data; by default the task of the run.')
   string('split', 'test', 'Split of the task.')
-  string('question', None, 'From a row: {question}, or as the run has it.')
-  string('answer', None, 'From a row: {answer}, or as the run has it.')
+  string('question', None, 'Of a row: {question} or {prompt}, or as the run.')
+  string('answer', None, "Of a row: {answer}; '' for none, or as the run.")
   string('gold', None, "'hash' for GSM8K's ####; whole, or as the run.")
   string('template', None, 'Of the prompt: {question}, or as the run has it.')
   text = 'Apply the chat template to the prompt.'
@@ -115,38 +118,7 @@ def from_flags(
       num_workers=values.num_workers,
     ),
   )
-  return configuration.changed(config, fields.once(values['set'].value))
-
-
-def check_split(config: ExperimentConfig) -> None:
-  """Raises ValueError unless the split that is evaluated has prompts."""
-  task, split = config.task, config.evaluation.split
-  base.check_task(task)
-  if not task.num_prompts(split):
-    counts = {name: task.num_prompts(name) for name in base.SPLITS}
-    found = ', '.join(f'{name}: {count}' for name, count in counts.items())
-    raise ValueError(
-      f'--split={split}: {type(task).__name__} has no prompts in it, but '
-      f'{found}'
-    )
-
-
-def within(config: ExperimentConfig, model: ModelConfig) -> ExperimentConfig:
-  """With prompts as long as the model allows.
-
-  Raises:
-    ValueError: the model has no place for a prompt.
-  """
-  room = model.max_positions - evaluated_tokens(config)
-  if room < 1:
-    raise ValueError(
-      f'--max_new_tokens={evaluated_tokens(config)}: the model has '
-      f'{model.max_positions} positions in all'
-    )
-  prompt = min(config.rollout.max_prompt_tokens, room)
-  return dataclasses.replace(
-    config, rollout=_given(config.rollout, max_prompt_tokens=prompt)
-  )
+  return configuration.changed(config, fields.once(values.set))
 
 
 def _with_task(run, values):
@@ -164,16 +136,7 @@ def _with_task(run, values):
       named = dataclasses.replace(run, verifier=named.verifier, rollout=rollout)
     return dataclasses.replace(named, task=task)
   own = None if run is None else run.task
-  sources = {values.split: data}
-  if isinstance(own, QuestionAnswer):
-    task = dataclasses.replace(
-      own, sources=sources, hold_out='none', num_validation=0, num_test=0
-    )
-  else:
-    task = QuestionAnswer(
-      sources=sources, template=PlainTemplate(text='{question}')
-    )
-  task = _changed_task(task, values)
+  task = _changed_task(_of_data(own, {values.split: data}), values)
   if run is None:
     rollout = RolloutConfig(
       max_prompt_tokens=PROMPT_TOKENS, max_response_tokens=NEW_TOKENS
@@ -183,6 +146,21 @@ def _with_task(run, values):
   rollout = _given(run.rollout, max_prompt_tokens=prompt)
   rollout = dataclasses.replace(rollout, turns=None)  # data have none
   return dataclasses.replace(run, task=task, rollout=rollout)
+
+
+def _of_data(own, sources):
+  """The task of a run with other data; of a run without data its defaults."""
+  if isinstance(own, RewardFunctions):
+    inner = _of_data(own.task, sources)
+    if isinstance(own.task, QuestionAnswer):
+      return dataclasses.replace(own, task=inner)
+    return inner
+  if not isinstance(own, QuestionAnswer):
+    template = PlainTemplate(text='{question}')
+    return QuestionAnswer(sources=sources, template=template)
+  return dataclasses.replace(
+    own, sources=sources, hold_out='none', num_validation=0, num_test=0
+  )
 
 
 def _no_task(values):
@@ -217,6 +195,9 @@ def _changed_task(task, values):
 
   Raises ValueError for a flag that the task has no field for.
   """
+  if isinstance(task, RewardFunctions):
+    inner = _changed_task(task.task, values)
+    return dataclasses.replace(task, task=inner)
   changes = {name: values[name].value for name in (*_ANSWERS, 'bad_rows')}
   prompt = {name: values[name].value for name in _PROMPTS}
   changes = {k: v for k, v in changes.items() if v is not None}

@@ -9,6 +9,7 @@ from typing import Any
 from rl_jax.records import metrics
 from rl_jax.records.trackers import services
 from rl_jax.runs import directory, fingerprints, lock, policy
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.verification import journal
 
 RUN_FILES = (  # what a run writes to its work directory
@@ -20,6 +21,7 @@ RUN_FILES = (  # what a run writes to its work directory
   metrics.ROLLOUTS,
   policy.DESCRIPTION,
   services.FILE,
+  'command.json',  # see reports.typed
 )
 
 
@@ -29,7 +31,17 @@ def check_file(flag: str, path: str) -> None:
   writable = os.path.isdir(folder) and os.access(folder, os.W_OK)
   if not path or os.path.isdir(path) or not writable:
     raise ValueError(f'--{flag}={path}: no file can be written there')
+  check_regular(flag, path)
   check_not_of_run(flag, path)
+
+
+def check_regular(flag: str, path: str) -> None:
+  """Raises ValueError naming the flag for a device, a pipe or a socket."""
+  if os.path.exists(path) and not os.path.isfile(path):
+    raise ValueError(
+      f'--{flag}={path} is a device, a pipe or a socket, which a file would '
+      'replace: give the name of a file'
+    )
 
 
 def check_not_of_run(flag: str, path: str) -> None:
@@ -61,13 +73,11 @@ def finite(value: Any) -> Any:
 
 def write_json(path: str, value: Any) -> None:
   """Writes a JSON file at once, or not at all."""
-  with open(path + '.tmp', 'w', encoding='utf-8') as file:
-    json.dump(value, file)
-  os.replace(path + '.tmp', path)
+  with sole_writer().replacing(path) as file:
+    file.write(json.dumps(value).encode())
 
 
 def write_rows(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
   """Writes a JSONL file at once, or not at all."""
-  with open(path + '.tmp', 'w', encoding='utf-8') as file:
-    file.writelines(json.dumps(row) + '\n' for row in rows)
-  os.replace(path + '.tmp', path)
+  with sole_writer().replacing(path) as file:
+    file.writelines(json.dumps(row).encode() + b'\n' for row in rows)

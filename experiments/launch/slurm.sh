@@ -19,6 +19,13 @@
 #SBATCH --output=%x-%j.log
 set -euo pipefail
 
+case "${1:-}" in
+  --help | -h)
+    sed -n '2,/^[^#]/s/^#\( \|$\)//p' "$0"
+    exit 0
+    ;;
+esac
+
 # SIGTERM comes 300 seconds before the time limit: all processes save after
 # their iteration and exit with 143, and the job is requeued. Slurm has ended a
 # job when it starts it again, so locks of other hosts need not be asked for.

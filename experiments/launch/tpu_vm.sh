@@ -11,6 +11,13 @@
 # again continues the run.
 set -euo pipefail
 
+case "${1:-}" in
+  --help | -h)
+    sed -n '2,/^[^#]/s/^#\( \|$\)//p' "$0"
+    exit 0
+    ;;
+esac
+
 : "${TPU:?name of the TPU slice}" "${ZONE:?its zone}"
 arguments=$(printf ' %q' "$@")
 exec gcloud compute tpus tpu-vm ssh "$TPU" --zone="$ZONE" --worker=all \

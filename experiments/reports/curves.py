@@ -83,8 +83,13 @@ def names(runs: Sequence[Run]) -> list[str]:
 
 def fields(runs: Sequence[Run]) -> list[dict[str, str]]:
   """Short name -> value, of what differs between runs, and their seeds."""
-  known = {run.label: run.config for run in runs if run.config is not None}
-  values = labels_lib.fields([*known.values()]) if len(known) > 1 else [{}]
+  known = {run.label: run for run in runs if run.config is not None}
+  values = [{}]
+  if len(known) > 1:
+    values = labels_lib.fields(
+      [run.config for run in known.values() if run.config is not None],
+      [run.method for run in known.values()],
+    )
   of_label = dict(zip(known, values, strict=False))
   seeds = {run.config.seed for run in runs if run.config is not None}
   return [

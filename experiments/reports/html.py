@@ -24,6 +24,7 @@ from experiments.reports import rollouts as report_rollouts
 from experiments.reports.workdirs import Run
 from experiments.tables.method_difference import differences
 from rl_jax import overrides, serialization
+from rl_jax.runtime.writer import sole_writer
 
 TEMPLATE = pathlib.Path(__file__).parent / 'template'
 # The parts of the script of the page, in this order.
@@ -220,6 +221,7 @@ def check_writable(out: str) -> None:
   """Raises ValueError if a page cannot be written there."""
   if os.path.isdir(out):
     raise ValueError(f'--out={out} is a directory: give the name of a file')
+  outputs.check_regular('out', out)
   outputs.check_not_of_run('out', out)
   try:
     os.makedirs(os.path.dirname(out) or '.', exist_ok=True)
@@ -231,7 +233,5 @@ def check_writable(out: str) -> None:
 
 def write(page: str, out: str) -> None:
   """Writes the page atomically."""
-  temporary = f'{out}.tmp'
-  with open(temporary, 'w', encoding='utf-8', errors='replace') as file:
-    file.write(page)
-  os.replace(temporary, out)
+  with sole_writer().replacing(out) as file:
+    file.write(page.encode(errors='replace'))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import dataclasses
 import functools
 import importlib
+import itertools
 import json
 from typing import Any
 
@@ -86,15 +87,23 @@ def varying(flats: Sequence[Flat]) -> list[str]:
   return [path for path in found if not below(path)]
 
 
-def fields(configs: Sequence[ExperimentConfig]) -> list[dict[str, str]]:
+def fields(
+  configs: Sequence[ExperimentConfig], typed: Sequence[str | None] = ()
+) -> list[dict[str, str]]:
   """Short name -> value, of what varies between configurations.
 
-  The method comes first, by its name in configs/methods if it has one. Fields
-  that a configuration lacks, as those of a piece, are ''.
+  The method comes first, as typed or else by its name in configs/methods and
+  the changes to it. Fields that a configuration lacks, as those of a piece, are
+  ''. typed: what the user called each method, see typed.method_of.
   """
   flats = [flat(config) for config in configs]
   paths = varying(flats)
-  named = [_method(config.method) for config in configs]
+  named = [
+    (text.partition(' ')[0], [text.partition(' ')[2]] if ' ' in text else [])
+    if text
+    else _method(config.method)
+    for config, text in itertools.zip_longest(configs, typed)
+  ]
   found: list[dict[str, str]] = [{} for _ in configs]
   if len({name for name, _ in named}) > 1:
     # The changes to a named method belong to its name.
@@ -108,13 +117,16 @@ def fields(configs: Sequence[ExperimentConfig]) -> list[dict[str, str]]:
   return found
 
 
-def labels(configs: Sequence[ExperimentConfig]) -> list[str]:
+def labels(
+  configs: Sequence[ExperimentConfig], typed: Sequence[str | None] = ()
+) -> list[str]:
   """A short label for each of several different configurations.
 
   'dapo learning_rate=0.001': the method if methods differ, and the fields that
   do. A field that the method determines, as the value head of PPO, is left out.
+  typed: see fields.
   """
-  found = fields(configs)
+  found = fields(configs, typed)
   methods = [values.pop('method', '') for values in found]
   names = [name for name in found[0]] if found else []
   if any(methods):
@@ -128,10 +140,11 @@ def labels(configs: Sequence[ExperimentConfig]) -> list[str]:
     words = [method, *words]
     made.append(' '.join(word for word in words if word))
   if not all(made):  # one lacks what the others add
-    made = [
-      f'{_method(c.method)[0]} {m}'.strip()
-      for c, m in zip(configs, made, strict=True)
+    names = [
+      text.partition(' ')[0] if text else _method(config.method)[0]
+      for config, text in itertools.zip_longest(configs, typed)
     ]
+    made = [f'{n} {m}'.strip() for n, m in zip(names, made, strict=True)]
   repeats = [made[:i].count(label) for i, label in enumerate(made)]
   return [
     f'{m} #{n + 1}' if n else m for m, n in zip(made, repeats, strict=True)

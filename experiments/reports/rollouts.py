@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.reports.workdirs import Run
 from rl_jax.records import metrics
+from rl_jax.serialization import StandIn
 
 _STEP = re.compile(rb'\{"step": (\d+)[,}]')
 TEXTS = ('prompt', 'response', 'answer', 'error')
@@ -33,6 +34,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
   steps = choose(sizes, max_bytes)
   rows, left_out, used = [], 0, 0
   task = run.config.task if run.config is not None else None
+  task = None if isinstance(task, StandIn) else task
   as_read = getattr(task, 'as_read', str)
   with open(path, 'rb') as file:
     for step in steps:

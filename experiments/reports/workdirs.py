@@ -16,6 +16,7 @@ from typing import Any
 from absl import logging
 
 from experiments.reports import labels as labels_lib
+from experiments.reports import typed
 from rl_jax.config import ExperimentConfig
 from rl_jax.records import metrics
 from rl_jax.runs import directory
@@ -33,6 +34,7 @@ class Run:
   rows: list[dict[str, Any]]
   config: ExperimentConfig | None
   notes: list[str]  # problems of the run, in words
+  method: str | None = None  # as the user typed it, see reports.typed
 
   @property
   def finished(self) -> bool:
@@ -93,12 +95,12 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
   runs = [_read(path, told) for path in places]
   keys = [_key(run) for run in runs]
   known = {
-    key: run.config
+    key: run
     for key, run in reversed([*zip(keys, runs, strict=True)])
     if run.config is not None
   }
   several = len(known) > 1
-  names = dict(zip(known, labels_lib.labels([*known.values()]), strict=True))
+  names = dict(zip(known, _labels([*known.values()]), strict=True))
   by_path = path_labels(places)
   taken, labelled = set(), []
   for run, key, name in zip(runs, keys, by_path, strict=True):
@@ -111,6 +113,12 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
     taken.add((key, run.config.seed if run.config else run.path))
     labelled.append(dataclasses.replace(run, label=label))
   return labelled
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+  """Of runs with a configuration."""
+  configs = [run.config for run in runs if run.config is not None]
+  return labels_lib.labels(configs, [run.method for run in runs])
 
 
 def path_labels(workdirs: Sequence[str]) -> list[str]:
@@ -169,7 +177,8 @@ def _read(path: str, told: set[str]) -> Run:
       logging.warning('%s', error)  # says which --import may help
     told.add(note)
     notes.append(note)
-  return Run(path, '', rows, config, notes + _course(rows, config))
+  notes += _course(rows, config)
+  return Run(path, '', rows, config, notes, typed.method_of(path))
 
 
 def _key(run: Run) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def first_error(scores: Sequence[float], threshold: float) -> int:
+def first_error(scores: Sequence[float] | np.ndarray, threshold: float) -> int:
   """The first step whose score lies below the threshold; -1: none."""
   below = [i for i, score in enumerate(scores) if score < threshold]
   return below[0] if below else -1
@@ -19,8 +19,8 @@ def f1(predicted: Sequence[int], label: Sequence[int]) -> dict[str, float]:
 
   F1 is 0 where both accuracies are. NaN without responses of a kind.
   """
-  predicted, label = np.asarray(predicted), np.asarray(label)
-  same, wrong = predicted == label, label >= 0
+  label_N = np.asarray(label)
+  same, wrong = np.asarray(predicted) == label_N, label_N >= 0
   mean = lambda x: float(x.mean()) if x.size else float('nan')
   a, b = mean(same[wrong]), mean(same[~wrong])
   score = 0.0 if a + b == 0 else 2 * a * b / (a + b)

@@ -41,7 +41,7 @@ def noisy(
   return int(found[0]) if len(found) else NO_ERROR
 
 
-def response_scores(steps: Sequence[float]) -> dict[str, float]:
+def response_scores(steps: Sequence[float] | np.ndarray) -> dict[str, float]:
   """Of a response from those of its steps: product, least, last."""
   return {
     'product': float(np.prod(steps)),
@@ -53,7 +53,7 @@ def response_scores(steps: Sequence[float]) -> dict[str, float]:
 def best_of(
   problems: Sequence[str],
   right: Sequence[bool],
-  scores: Sequence[Sequence[float]],
+  scores: Sequence[Sequence[float] | np.ndarray],
 ) -> dict[str, float]:
   """Share of right ones of the responses to each problem with the best score.
 

@@ -1,8 +1,32 @@
 """Commands in processes of their own, which get the signals of this one."""
 
 from collections.abc import Sequence
+import os
+import pathlib
 import signal
+import site
 import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # has the packages
+
+
+def program(name: str, *flags: str) -> list[str]:
+  """The command of a program of experiments, whatever the working directory is.
+
+  A package called experiments there, where `python -m` looks first, is not
+  taken (-P).
+  """
+  return [sys.executable, '-P', '-m', 'experiments.cli', name, *flags]
+
+
+def environment() -> dict[str, str]:
+  """That of this process, in which our packages are found without -m."""
+  if str(ROOT) in site.getsitepackages():
+    return dict(os.environ)
+  path = os.environ.get('PYTHONPATH')
+  joined = os.pathsep.join([str(ROOT), path] if path else [str(ROOT)])
+  return {**os.environ, 'PYTHONPATH': joined}
 
 
 def run_all(commands: Sequence[list[str]]) -> list[int]:
@@ -24,7 +48,7 @@ def run_all(commands: Sequence[list[str]]) -> list[int]:
       before[number] = signal.signal(number, forward)
   try:
     for command in commands:
-      processes.append(subprocess.Popen(command))
+      processes.append(subprocess.Popen(command, env=environment()))
     for number in tuple(told):  # before the last one was there
       for process in processes:
         process.send_signal(number)

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 import shlex
-import sys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +19,9 @@ class Job:
   workdir: str
   flags: tuple[str, ...] = ()
 
-  def command(self, shard: str) -> list[str]:
-    """The command line that runs one shard, 'i/n'."""
+  def arguments(self, shard: str) -> list[str]:
+    """The flags of `sweep` that run one shard, 'i/n'."""
     return [
-      sys.executable,
-      '-m',
-      'experiments.sweep',
       *self.source,
       f'--workdir={self.workdir}',
       *self.flags,
@@ -34,7 +30,8 @@ class Job:
 
   def slurm_script(self, count: int) -> str:
     """A SLURM job array with one task per run."""
-    line = shlex.join(self.command('INDEX')[1:]).replace(
+    words = ['-m', 'experiments.sweep', *self.arguments('INDEX')]
+    line = shlex.join(words).replace(
       '--shard=INDEX', f'--shard=${{SLURM_ARRAY_TASK_ID}}/{count}'
     )
     name = re.sub(r'[^\w.@-]+', '_', self.name)
@@ -49,8 +46,9 @@ class Job:
 
   def jobset(self, count: int, image: str) -> str:
     """A Kubernetes JobSet (JSON, which is YAML) with one indexed job."""
-    words = self.command(f'$(JOB_COMPLETION_INDEX)/{count}')[1:]
-    container = {'name': 'run', 'image': image, 'command': ['python', *words]}
+    words = ['python', '-m', 'experiments.sweep']
+    words += self.arguments(f'$(JOB_COMPLETION_INDEX)/{count}')
+    container = {'name': 'run', 'image': image, 'command': words}
     pod = {'restartPolicy': 'OnFailure', 'containers': [container]}
     job = {
       'completionMode': 'Indexed',

@@ -1,18 +1,20 @@
 """The locks of several work directories, for runs that go on together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 import contextlib
 import resource
 
 from absl import logging
 
 from rl_jax.runs import lock
+from rl_jax.runtime.writer import Writer
 
 
 @contextlib.contextmanager
-def those_free(workdirs: Sequence[str]) -> Iterator[list[str]]:
+def those_free(workdirs: Sequence[str]) -> Generator[dict[str, Writer]]:
   """Holds the directories that no other process holds, until the end.
 
+  Gives the right to write in each of them.
   Those that another process holds are named in a warning.
 
   Raises:
@@ -20,14 +22,16 @@ def those_free(workdirs: Sequence[str]) -> Iterator[list[str]]:
   """
   _allow_files(len(workdirs))
   with contextlib.ExitStack() as stack:
-    free, refused = [], []
+    free: dict[str, Writer] = {}
+    refused = []
     for workdir in workdirs:
       try:
-        stack.callback(lock.Lock(workdir).release)
+        held = lock.Lock(workdir)
       except lock.HeldError as error:
         refused.append(error)
       else:
-        free.append(workdir)
+        stack.callback(held.release)
+        free[workdir] = held.writer
     if not free and refused:
       raise refused[0]
     for error in refused:

@@ -22,6 +22,7 @@ from absl import logging
 import jax
 
 from experiments.flags import configuration
+from experiments.reports import typed as typed_lib
 from experiments.sweeps import courses, held
 from experiments.sweeps.environment import commit, environment
 from rl_jax import config as config_lib
@@ -63,8 +64,7 @@ def sampling_methods() -> list[str]:
     name
     for name in configuration.names('configs.methods')
     if not any(
-      getattr(piece, 'from_data', False)
-      for _, piece in configuration.load_method(name).pieces()
+      piece.from_data for _, piece in configuration.load_method(name).pieces()
     )
   ]
 
@@ -115,12 +115,20 @@ class Run:
   @functools.cached_property
   def config(self) -> ExperimentConfig:
     """The resolved configuration; raises ValueError for unknown names."""
+    return configuration.build(*self._words())
+
+  def _words(self) -> tuple[str, str, list[str], list[str]]:
+    """(config, method, sets, adds), as on the command line of train."""
     fields = dict(self.setting)
-    name = fields.pop('config')
-    method = fields.pop('method', 'grpo')
+    name, method = fields.pop('config'), fields.pop('method', 'grpo')
     adds = fields.pop('add', [])
     sets = [f'{path}={value}' for path, value in fields.items()]
-    return configuration.build(name, method, sets, adds)
+    return name, method, sets, adds
+
+  @property
+  def typed(self) -> typed_lib.Typed:
+    """The callback that keeps these words beside the run."""
+    return typed_lib.Typed(*self._words())
 
   @property
   def name(self) -> str:
@@ -294,7 +302,7 @@ def execute_all(
 def execute(run: Run, workdir: str) -> None:
   """Runs or continues to the end and adds the line of the run."""
   directory = os.path.join(workdir, run.name)
-  trainer = Trainer(run.config, directory)
+  trainer = Trainer(run.config, directory, callbacks=[run.typed])
   trainer.run()
   rows = metrics.read_jsonl(os.path.join(directory, metrics.METRICS))
   add_lines(workdir, [_line(run) | _numbers(run, rows)])
@@ -322,12 +330,12 @@ def execute_jitted(
     ]
     try:
       if mine:
-        _execute_held(mine, workdir, by_stages)
+        _execute_held(mine, workdir, by_stages, free)
     except (ValueError, guards.StopRunError) as error:
       _add_failed(mine, workdir, error)  # not those of others
 
 
-def _execute_held(together, workdir, by_stages):
+def _execute_held(together, workdir, by_stages, writers):
   configs = [run.config for run in together]
   whole = program.WholeRuns(configs)
   found = (whole.run_by_stages if by_stages else whole.run)()[0]
@@ -335,8 +343,11 @@ def _execute_held(together, workdir, by_stages):
   for i, run in enumerate(together):
     directory = os.path.join(workdir, run.name)
     directory_lib.check(configs[i], directory)
-    directory_lib.write_config(configs[i], directory)
-    writer = metrics.MetricsWriter(directory, trackers=())
+    directory_lib.write_config(configs[i], directory, writer=writers[directory])
+    run.typed.write(directory)
+    writer = metrics.MetricsWriter(
+      directory, trackers=(), writer=writers[directory]
+    )
     writer.truncate_to({})
     rows = program.rows(found, i, configs[i].evaluation.every)
     rows = [writer.log(row.pop('step'), row) for row in rows]

@@ -113,7 +113,7 @@ def excerpt(rows: list[dict], metric: str | None = None) -> list[dict]:
 
 
 def comparison(
-  rows: list[dict], baseline: str, mixed: Sequence[str] = ()
+  rows: list[dict], baseline: str | None, mixed: Sequence[str] = ()
 ) -> list[list[str]]:
   """Reward and entropy after equally many samples, best first."""
   area, final, entropy = (

@@ -9,7 +9,7 @@ Functions take seeds in the last axis, S, and any axes before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -17,6 +17,10 @@ import scipy.stats
 LEVEL = 0.95
 # Rate of false discoveries among the rows that a table calls separated.
 FALSE_DISCOVERIES = 0.05
+
+
+# A number, or an array with the axes before S.
+Number = Any
 
 
 class Comparison(NamedTuple):
@@ -27,13 +31,13 @@ class Comparison(NamedTuple):
   p          two-sided p-value of a difference of 0; NaN likewise
   """
 
-  effect: np.ndarray
-  low: np.ndarray
-  high: np.ndarray
-  p: np.ndarray
+  effect: Number
+  low: Number
+  high: Number
+  p: Number
 
 
-def mean_interval(value_S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_interval(value_S: np.ndarray) -> tuple[Number, Number]:
   """(low, high) of 95% of a mean: mean -+ t(S - 1) * deviation / sqrt(S).
 
   Student's t. NaN for fewer than two seeds.
@@ -77,8 +81,10 @@ def ratio(value_S: np.ndarray, base_S: np.ndarray) -> Comparison:
   bounded = a > 0
   root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
   safe = np.where(bounded, a, 1.0)
-  ends = (np.where(bounded, x / safe, np.nan) for x in (b - root, b + root))
-  return Comparison(value / base, *ends, p)
+  low, high = (
+    np.where(bounded, x / safe, np.nan) for x in (b - root, b + root)
+  )
+  return Comparison(value / base, low, high, p)
 
 
 def p_value(change_S: np.ndarray) -> np.ndarray:
@@ -125,7 +131,8 @@ def against(
 
   The baseline, and rows that share no seed with it, are not in the result.
   """
-  base, found = rows.get(baseline, {}), {}
+  base = {} if baseline is None else rows.get(baseline, {})
+  found = {}
   for name, seeds in rows.items():
     common = [
       seed

@@ -104,7 +104,10 @@ def _check_same(row: dict, other: dict) -> None:
 
 
 def cells(
-  rows: list[dict], baseline: str, budget: float, mixed: Sequence[str] = ()
+  rows: list[dict],
+  baseline: str | None,
+  budget: float,
+  mixed: Sequence[str] = (),
 ) -> list[list[str]]:
   """Header and a row for every method, best final accuracy first.
 
@@ -168,8 +171,8 @@ def _mean(values: list[float]) -> list[str]:
 
 def _rates(runs: list[dict]) -> str:
   """'3e-4', or with the number of seeds of each: '3e-4 (4), 1e-3 (1)'."""
-  rates = [_rate(run) for run in runs]
-  count = {rate: rates.count(rate) for rate in sorted(set(rates) - {None})}
+  rates = [rate for run in runs if (rate := _rate(run)) is not None]
+  count = {rate: rates.count(rate) for rate in sorted(set(rates))}
   if len(count) == 1:
     return f'{next(iter(count)):g}'
   return ', '.join(f'{rate:g} ({n})' for rate, n in count.items())

@@ -8,6 +8,7 @@ import importlib
 import pathlib
 from typing import Any
 
+from experiments.flags import configuration
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import cells as cells_lib
 from experiments.tables import result_checks
@@ -49,6 +50,7 @@ def read(
   are mixed or do not belong to its runs.
   """
   digests = [run.digest for run in sweep_runs.load(paper)]
+  configuration.check_clone(f'--paper={paper}')
   module = importlib.import_module(f'experiments.papers.{paper}.sweep')
   # Of a sweep whose tables are made at different times.
   own = {'table_of': module.table_of} if hasattr(module, 'table_of') else {}

@@ -9,16 +9,18 @@ from rl_jax.planning import costs
 from rl_jax.planning import roofline as roofline_lib
 from rl_jax.planning.collectives import Collective
 from rl_jax.planning.memory_plan import MemoryPlan
+from rl_jax.planning.programs import Program
 from rl_jax.runtime import layout
 
 GB = 1e9
+PEAKS = ('update', 'generate', 'evaluate', 'peak')
 
 
 def header(config: ExperimentConfig, model: ModelConfig) -> str:
   """Model, mesh and rollout of the plan."""
   rollout, update, mesh = config.rollout, config.update, config.mesh
   count = spec.count(specs(model))
-  sizes, tokens = dataclasses.asdict(mesh), rollout.max_response_tokens
+  sizes, tokens = mesh.sizes(), rollout.max_response_tokens
   spans = layout.parts(tokens, 'tokens', sizes)
   samplers = layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   active = count - costs.resting_weights(model)
@@ -32,29 +34,75 @@ def header(config: ExperimentConfig, model: ModelConfig) -> str:
     f'{rollout.num_prompts} prompts of {rollout.max_prompt_tokens} x '
     f'{rollout.group_size} samples of {tokens} tokens, '
     f'{update.microbatch_prompts or "all"} prompts a microbatch\n'
-    f'score and update: rows split over {mesh.data * mesh.fsdp}, the '
+    f'score and update: rows split over {sizes["data"] * mesh.fsdp}, the '
     f'{tokens} tokens of a response over {spans}; sampling: rows over '
     f'{samplers}\n'
   )
 
 
-def memory(plan: MemoryPlan, compiled: dict[str, Any]) -> str:
-  """The memory plan, and XLA's numbers for compiled programs."""
-  lines = ['Memory on each device, GB']
+def memory(plan: MemoryPlan) -> str:
+  """The parts of the memory plan, and what the stages need at their peaks."""
+  lines = ['Memory on each device by plan, GB']
   for name, value in dataclasses.asdict(plan).items():
     lines.append(f'  {name.replace("_", " "):22}{value / GB:9.3f}')
-  for name in ('update', 'generate', 'evaluate', 'peak'):
+  for name in PEAKS:
     label = f'peak of {name}' if name != 'peak' else 'needed'
     lines.append(f'  {label:22}{getattr(plan, name) / GB:9.3f}')
-  for name, program in compiled.items():
-    stats = program.memory_analysis()
-    results = stats.output_size_in_bytes - stats.alias_size_in_bytes
-    lines.append(
-      f'  XLA, {name}: arguments {stats.argument_size_in_bytes / GB:.3f}, '
-      f'new results {results / GB:.3f}, temporaries '
-      f'{stats.temp_size_in_bytes / GB:.3f}'
-    )
   return '\n'.join(lines) + '\n'
+
+
+# What the plan compares with the memory of a compiled program.
+PLANNED = {'generate': 'generate', 'update': 'update'}
+
+
+def programs(
+  compiled: dict[str, Program], plan: MemoryPlan, limit: float
+) -> str:
+  """What the compiler says of each program, beside the plan and the device.
+
+  Parameters and optimizer states that a program does not read are missing in
+  its memory, and lie beside it on the device.
+  """
+  lines = [
+    f'Programs by their compiler, on each device of {limit / GB:.0f} GB',
+    '  stage        memory GB  of these temporaries  plan GB   code MB'
+    '   compiled in   kernels',
+  ]
+  for stage, program in compiled.items():
+    planned = getattr(plan, PLANNED[stage]) / GB if stage in PLANNED else None
+    kernels = ', '.join(
+      f'{count} {name}' for name, count in sorted(program.kernels.items())
+    )
+    lines.append(
+      f'  {stage:12}{program.memory / GB:10.3f}'
+      f'{program.temporaries / GB:22.3f}'
+      f'{"" if planned is None else f"{planned:.3f}":>9}'
+      f'{program.code / 1e6:10.1f}{program.seconds:12.0f} s   '
+      f'{kernels or "none"}'
+    )
+    if program.by_token:
+      kinds = sorted({c.kind for c in program.by_token})
+      lines.append(f'  {stage:12}every token waits for {", ".join(kinds)}')
+  return '\n'.join(lines) + '\n'
+
+
+def numbers(
+  target: str | None,
+  plan: MemoryPlan,
+  compiled: dict[str, Program],
+  bounds: list[roofline_lib.Bound],
+  card: roofline_lib.Card,
+) -> dict[str, Any]:
+  """The same tables as one JSON object, in bytes and seconds."""
+  return {
+    'target': target,
+    'plan': dataclasses.asdict(plan),
+    'peaks': {name: getattr(plan, name) for name in PEAKS},
+    'programs': {
+      stage: dataclasses.asdict(program) for stage, program in compiled.items()
+    },
+    'seconds': {bound.stage: bound.seconds(card) for bound in bounds},
+  }
 
 
 def traffic(counted: dict[str, list[Collective]]) -> str:
@@ -88,7 +136,7 @@ def roofline(
   total = 0.0
   for bound in bounds:
     seconds = bound.seconds(card)
-    slowest = max(seconds, key=seconds.get)
+    slowest = max(seconds, key=seconds.__getitem__)
     total += seconds[slowest]
     numbers = ''.join(f'{value:9.3f}' for value in seconds.values())
     lines.append(
@@ -100,7 +148,7 @@ def roofline(
 
 
 def fits(
-  rows: list[dict[str, Any]],
+  rows: list[dict[Any, Any]],
   responses: tuple[int, ...],
   config: ExperimentConfig,
 ) -> str:

@@ -31,7 +31,7 @@ def mixtures(
     if len(commits) > 1:
       runs = ', '.join(f'{name} ({n} runs)' for name, n in commits.items())
       found.append(f'commits {runs}')
-  digest_of: dict[str, str] = {}
+  digest_of: dict[str, str | None] = {}
   for row in rows:
     setting = dict(row['setting'])
     if 'seed' in setting:

@@ -14,6 +14,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   zero_masked,
 )
+from rl_jax.pieces.roles import CreditContext, CreditOut
 from rl_jax.types import Array, Metrics, Trajectories
 
 TOKEN_FIELDS = (
@@ -44,24 +45,23 @@ def make_batch(
   metrics = _metrics(traj)
   if method.group_filter is not None:
     path = f'group_filter.{type(method.group_filter).__name__}'
-    keep_N = _apply(method.group_filter, path, (traj,), states)
+    keep_N = _apply(method.group_filter, path, traj.reward_B, traj, states)
     keep_B = jnp.repeat(keep_N, traj.group_size)
     traj = traj.replace(weight_B=traj.weight_B * keep_B)
     metrics['batch/kept_group_fraction'] = (keep_N > 0).mean()
   traj = _without_rivals(traj)
   credit = _through(method, 'credit', reward, traj, states)
   for piece in method.credit:
-    if hasattr(piece, 'measure'):
-      metrics |= piece.measure(traj)
+    metrics |= piece.measure(traj)
   traj = traj.replace(advantages_BT=_token_credit(credit, traj))
   if method.value_target is not None:
     path = f'value_target.{type(method.value_target).__name__}'
-    target = _apply(method.value_target, path, (reward, traj), states)
+    target = _apply(method.value_target, path, reward, traj, states)
     name = 'returns_BTH' if target.ndim == 3 else 'returns_BT'
     traj = traj.replace(**{name: _token_credit(target, traj)})
   if method.pairs is not None:
     path = f'pairs.{type(method.pairs).__name__}'
-    edges = _apply(method.pairs, path, (reward, traj), states)
+    edges = _apply(method.pairs, path, reward, traj, states)
     traj = traj.replace(edges=edges)
   metrics['batch/trained_tokens'] = loss_mask(traj).sum()
   return traj, states, metrics
@@ -79,7 +79,7 @@ def _through(method, slot, credit, traj, states):
     if not path.startswith(slot + '.'):
       continue
     try:
-      credit = _apply(piece, path, (credit, traj), states)
+      credit = _apply(piece, path, credit, traj, states)
     except AssertionError as error:
       if credit.ndim == 1:
         raise
@@ -90,12 +90,17 @@ def _through(method, slot, credit, traj, states):
   return credit
 
 
-def _apply(piece, path: str, args: tuple, states: dict[str, Any]) -> Array:
-  """Calls a piece; a stateful one also takes and returns its state."""
-  if not hasattr(piece, 'init'):
-    return piece(*args)
-  result, states[path] = piece(*args, states[path])
-  return result
+def _apply(piece, path, credit, traj, states):
+  """What a piece makes of the credit; its state in `states` is renewed."""
+  out = piece(CreditContext(credit, traj, states.get(path)))
+  if not isinstance(out, CreditOut):
+    raise TypeError(
+      f'method.{path} returns {type(out).__name__}: it should return '
+      'CreditOut(value), and CreditOut(value, state) if it has a state'
+    )
+  if out.state is not None:
+    states[path] = out.state
+  return out.value
 
 
 def _clean(traj: Trajectories) -> Trajectories:

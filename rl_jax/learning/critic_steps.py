@@ -19,12 +19,14 @@ def clip_by_norm(max_norm: float) -> optax.GradientTransformation:
   """
   clip = optax.clip_by_global_norm(max_norm)
 
-  def update(grads, state, params=None):
-    if not (isinstance(grads, Mapping) and 'critic' in grads):
-      return clip.update(grads, state, params)
-    policy, critic = _split(grads)
-    policy, state = clip.update(policy, state)
-    critic, state = clip.update(critic, state)
+  def update(updates, state, params=None):
+    if not (isinstance(updates, Mapping) and 'critic' in updates):
+      return clip.update(updates, state, params)
+    clipped: list[Any] = []
+    for part in _split(updates):
+      part, state = clip.update(part, state)
+      clipped.append(part)
+    policy, critic = clipped
     return {**policy, **critic}, state
 
   return optax.GradientTransformation(clip.init, update)

@@ -60,11 +60,11 @@ def scale_by_adam(
       scale(),
     )
 
-  def update(grads, state, params=None):
+  def update(updates, state, params=None):
     del params
     count = state.count + 1
     key = jax.random.fold_in(jax.random.key(0), count)
-    leaves, tree = jax.tree.flatten(grads)
+    leaves, tree = jax.tree.flatten(updates)
     codes = [tree.flatten_up_to(part) for part in state[1:]]
     found = []
     for number, (g, *old) in enumerate(zip(leaves, *codes, strict=True)):
@@ -73,12 +73,12 @@ def scale_by_adam(
     m, v, *codes = (tree.unflatten(part) for part in zip(*found, strict=True))
     # Cast, or an integer power would be computed by repeated products.
     t = count.astype(jnp.float32)
-    updates = jax.tree.map(
+    steps = jax.tree.map(
       lambda m, v: m / (1 - b1**t) / (jnp.sqrt(v / (1 - b2**t)) + eps),
       m,
       v,
     )
-    return updates, Moments(count, *codes)
+    return steps, Moments(count, *codes)
 
   def _one(g, old, bits):
     """(m, v, codes and scales of both) of one parameter."""

@@ -27,24 +27,35 @@ class Forward:
   capacity: int | None = None
 
 
-def states_before(
-  forward: Forward, params: Any, traj: Trajectories, routing: bool = False
-) -> Array | tuple[Array, Array]:
-  """Hidden states [B, T, D] that predict each response token, 0 at padding.
-
-  routing: and what routers do there, see transformer.forward.
-  """
+def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
+  """Hidden states [B, T, D] that predict each response token, 0 at padding."""
   return transformer.forward(
     params,
     forward.model,
-    traj.prompt_NP,
-    traj.prompt_mask_NP,
-    traj.response_BT,
-    (traj.kind_BT != types.PAD).astype(jnp.float32),
-    forward.capacity,
-    routing,
-    traj.context_BT,
+    *_tokens(traj),
+    capacity=forward.capacity,
+    context_BT=traj.context_BT,
   )
+
+
+def routed_states(
+  forward: Forward, params: Any, traj: Trajectories
+) -> tuple[Array, Array]:
+  """The same, and what routers do there, see transformer.forward."""
+  return transformer.forward(
+    params,
+    forward.model,
+    *_tokens(traj),
+    capacity=forward.capacity,
+    routing=True,
+    context_BT=traj.context_BT,
+  )
+
+
+def _tokens(traj: Trajectories) -> tuple[Array, Array, Array, Array]:
+  """Prompts and responses with their masks."""
+  on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
+  return traj.prompt_NP, traj.prompt_mask_NP, traj.response_BT, on_BT
 
 
 def states_around(

@@ -34,25 +34,35 @@ from rl_jax.pieces.ops.masking import (
   safe_divide,
   safe_sqrt,
 )
+from rl_jax.pieces.roles import (
+  Credit,
+  CreditContext,
+  CreditOut,
+  Loss,
+  LossContext,
+  LossOut,
+  Regularizer,
+  ValueLoss,
+  Weight,
+)
 from rl_jax.types import LEARNED, POLICY, Array, Metrics, Trajectories, static
 
 METHOD, BASELINE = 'method', 'baseline'
 SAME = 1e-5  # relative difference of two pushes that are called equal
 
 
-@struct.dataclass
-class Nothing:
+class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
   """Stands where a piece was, so that the others keep places and keys."""
 
   slot: str = static()
 
-  def __call__(self, *args: Any) -> Any:
+  def __call__(self, ctx: LossContext | CreditContext) -> LossOut | CreditOut:
     """The reward or advantage as it is, weights of 1, or no loss."""
+    if isinstance(ctx, CreditContext):
+      return CreditOut(ctx.credit)
     if self.slot == 'weights':
-      return jnp.ones_like(args[1].mask_BT), {}
-    if self.slot == 'losses':
-      return jnp.float32(0.0), {}
-    return args[0]
+      return LossOut(jnp.ones_like(ctx.traj.mask_BT), {})
+    return LossOut(jnp.float32(0.0), {})
 
 
 def without(method: Method, path: str) -> Method | None:
@@ -61,9 +71,11 @@ def without(method: Method, path: str) -> Method | None:
   if slot in ('aggregation', 'logits', 'pairs'):
     return None
   if slot in ('group_filter', 'value_target'):
-    return dataclasses.replace(method, **{slot: None})
+    nothing: dict[str, Any] = {slot: None}
+    return dataclasses.replace(method, **nothing)
   piece = dict(method.pieces())[path]
-  policies = [x for x in method.losses if x.role == 'policy']
+  others = (Regularizer, ValueLoss)
+  policies = [x for x in method.losses if not isinstance(x, others)]
   if policies == [piece]:
     return None
   return replace_piece(method, path, Nothing(slot))
@@ -128,7 +140,7 @@ def batches(
   states: of the pieces of METHOD and BASELINE, by path, see `states_of`.
   """
   return {
-    name: make_batch(method, traj, _own(method, 'init', states))[0]
+    name: make_batch(method, traj, _own(method, states))[0]
     for name, method in methods.items()
   }
 
@@ -243,8 +255,8 @@ def _pushes(
         stats,
         trajs[name],
         key,
-        _own(methods[name], 'init', states),
-        _own(methods[name], 'init_params', learned),
+        _own(methods[name], states),
+        _own(methods[name], learned),
       )[0]
 
     return jax.grad(loss)(stats)
@@ -317,15 +329,13 @@ def _with_gradient(
   return stats, gradient
 
 
-def _own(method, maker, values):
-  """Of values by path, those of the pieces that have a method `maker`."""
-  return {
-    path: values[path] for path, x in method.pieces() if hasattr(x, maker)
-  }
+def _own(method, values):
+  """The values by path that belong to pieces of the method."""
+  return {path: values[path] for path, _ in method.pieces() if path in values}
 
 
 def _norm(tree):
-  return safe_sqrt(optax.tree.vdot(tree, tree))
+  return safe_sqrt(jnp.asarray(optax.tree.vdot(tree, tree)))
 
 
 def _cos_and_ratio(dot, norm, other):

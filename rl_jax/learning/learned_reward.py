@@ -5,13 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from rl_jax.learning.final_values import closed, final_values, token_values
-from rl_jax.learning.pairwise_reward import win_rates
+from rl_jax.learning.pairwise_reward import mean_wins, preferences
 from rl_jax.learning.statistics import Forward
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.pieces.ops.masking import last_token
+from rl_jax.pieces.ops.rivals import BEATS, rivals
 from rl_jax.types import Array, Trajectories
 
 STEP_SCORES = 'step_score_BT'  # see pieces.row_inputs
@@ -32,37 +32,67 @@ class Scorer:
   eos_ids: tuple[int, ...] = ()
   closing: tuple[int, ...] = ()
 
-  def __call__(self, params: Any, traj: Trajectories) -> dict[str, Array]:
-    """(V - center) / scale [B] by name; of steps STEP_SCORES [B, T], too."""
+  @property
+  def compares(self) -> bool:
+    """Whether it reads two responses in one row."""
+    return bool(self.source.separator)
+
+  def __call__(
+    self, params: Any, traj: Trajectories, kind: str | None = None
+  ) -> dict[str, Array]:
+    """(V - center) / scale [B] by name; of steps STEP_SCORES [B, T], too.
+
+    A model of pairs that has a weight adds BEATS [B, G]. kind: the rivals of
+    rows in groups of policy and opponent (ops.rivals); None: the whole group.
+    """
     found = {}
-    if self.source.separator:
-      value_B = win_rates(
-        *(self.forward, params, traj, self.separator, self.eos_ids)
-      )
+    if self.compares:
+      value_B, beats_BG = self._win_rates(params, traj, kind)
+      if self.source.weight:
+        found[BEATS] = beats_BG
     elif self.source.steps == 'none':
       whole = closed(traj, self.closing, self.eos_ids)
       weights = self.source.head_weights
       value_B = final_values(self.forward, params, whole, weights)
     else:
       value_BT = token_values(self.forward, params, traj)
-      end_BT = step_ends(traj, np.array(self.step_ids, np.int32))
+      end_BT = step_ends(traj, jnp.array(self.step_ids, jnp.int32))
       value_B = over_steps(value_BT, end_BT, self.source.steps)
       score_BT = jax.nn.sigmoid(value_BT)
       found[STEP_SCORES] = jnp.where(end_BT > 0, score_BT, -1.0)
     value_B = (value_B - self.source.center) / self.source.scale
     return {self.source.name: value_B, **found}
 
+  def _win_rates(self, params, traj, kind):
+    """(mean over rivals [B], over each row of the group [B, G])."""
+    forward, rival_GG = self.forward, None
+    if kind is not None:
+      rival_GG = rivals(kind, traj.group_size)
+      if forward.group_rows is not None:
+        # Not more rows of pairs in a microbatch than of groups of the policy.
+        times = int(rival_GG.sum()) // (traj.group_size // 2) ** 2
+        forward = dataclasses.replace(
+          forward, microbatches=forward.microbatches * times
+        )
+    beats_BG = preferences(
+      forward, params, traj, self.separator, self.eos_ids, rival_GG
+    )
+    return mean_wins(beats_BG, traj, rival_GG), beats_BG
+
 
 def learned_rewards(
-  scorers: tuple[Scorer, ...], params: dict[str, Any], traj: Trajectories
+  scorers: tuple[Scorer, ...],
+  params: dict[str, Any],
+  traj: Trajectories,
+  kind: str | None = None,
 ) -> dict[str, Array]:
-  """{name: score [B]}, STEP_SCORES of the first model of steps.
+  """{name: score [B]}, STEP_SCORES and BEATS of the first model that has them.
 
-  params: of each model, by name.
+  params: of each model, by name. kind: see Scorer.
   """
   found = {}
   for one in scorers:
-    found = {**one(params[one.source.name], traj), **found}
+    found = {**one(params[one.source.name], traj, kind), **found}
   return found
 
 

@@ -55,15 +55,15 @@ def with_master_weights(
     )
     return MasterWeights(jax.tree.map(zeros, params), inner.init(masters))
 
-  def update(grads, state, params=None):
+  def update(updates, state, params=None):
     if not isinstance(state, MasterWeights):
-      return inner.update(grads, state, params)
+      return inner.update(updates, state, params)
     masters = jax.tree.map(
       lambda p, low: joined(p, low) if _is_half(p) else p,
       params,
       state.remainder,
     )
-    updates, after = inner.update(grads, state.inner, masters)
+    updates, after = inner.update(updates, state.inner, masters)
     steps = jax.tree.map(_step, params, masters, updates)
     take = lambda i: jax.tree.map(lambda _, step: step[i], params, steps)
     return take(0), MasterWeights(take(1), after)

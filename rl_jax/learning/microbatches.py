@@ -102,8 +102,9 @@ def one_pass(
   (grads, whole), _ = jax.lax.scan(
     accumulate, (_zeros(params), (stats, fixed)), (jnp.arange(count), split)
   )
+  stats, fixed = merged(whole)
   (loss, aux), of_learned = jax.value_and_grad(
-    lambda learned: objective(*merged(whole), learned), has_aux=True
+    lambda learned: objective(stats, fixed, learned), has_aux=True
   )(learned)
   return {**total(grads), **_learned_tree(of_learned)}, loss, aux
 

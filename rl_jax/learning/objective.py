@@ -17,6 +17,13 @@ from rl_jax.pieces.ops.masking import (
   zero_masked,
 )
 from rl_jax.pieces.ops.ratios import log_ratio
+from rl_jax.pieces.roles import (
+  AggregationContext,
+  LossContext,
+  LossOut,
+  Regularizer,
+  ValueLoss,
+)
 from rl_jax.types import Array, Metrics, Trajectories
 
 
@@ -35,7 +42,7 @@ def is_per_group(method: Method) -> bool:
   groups, their cotangents do not depend on statistics of other microbatches.
   """
   return all(
-    piece.per_token or getattr(piece, 'per_group', False)
+    piece.per_token or piece.per_group
     for piece in (*method.losses, *method.weights)
   )
 
@@ -85,23 +92,30 @@ def terms(
 
   def call(path, piece, stats, index):
     """(loss or factor) of a piece; keeps its metrics and its state."""
-    more = {}
-    if hasattr(piece, 'init'):
-      more['state'] = states[path]
-    if hasattr(piece, 'init_params'):
-      more['params'] = learned[path]
-    value, found, *state = piece(
-      stats, traj, jax.random.fold_in(key, index), **more
+    out = piece(
+      LossContext(
+        stats=stats,
+        traj=traj,
+        key=jax.random.fold_in(key, index),
+        state=states.get(path),
+        params=learned.get(path),
+      )
     )
-    if state:
-      (states[path],) = jax.lax.stop_gradient(state)
-    metrics.update(found)
-    return value
+    if not isinstance(out, LossOut):
+      raise TypeError(
+        f'method.{path} returns {type(out).__name__}: it should return '
+        'LossOut(value, metrics), and LossOut(value, metrics, state) if it has '
+        'a state'
+      )
+    if out.state is not None:
+      states[path] = jax.lax.stop_gradient(out.state)
+    metrics.update(out.metrics)
+    return out.value
 
   for i, (path, piece) in enumerate(method.pieces_of('weights')):
     factor_BT = call(path, piece, fixed, i)
     chex.assert_equal_shape([factor_BT, traj.mask_BT])
-    for role in getattr(piece, 'weighs', ('policy',)):
+    for role in piece.weighs:
       factor_BT = jax.lax.stop_gradient(factor_BT)
       products[role] = products.get(role, 1.0) * factor_BT
   total = jnp.float32(0.0)
@@ -109,14 +123,15 @@ def terms(
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
       chex.assert_equal_shape([value, traj.mask_BT])
-      aggregation = getattr(loss, 'aggregation', None) or method.aggregation
-      args = traj.mask_BT, traj.weight_B, traj.group_size
-      if getattr(aggregation, 'by_turn', False):
-        args = *args, traj.turn_BT
-      token_BT = aggregation(*args)
+      aggregation = loss.aggregation or method.aggregation
+      token_BT = aggregation(
+        AggregationContext(
+          traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
+        )
+      )
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
-    elif getattr(loss, 'per_token', False) and loss.role == 'policy':
+    elif loss.per_token and not isinstance(loss, (Regularizer, ValueLoss)):
       raise ValueError(
         f'method.{path} has per_token = True, but returns one number: return '
         'a loss of every token, [B, T], or set per_token = False'

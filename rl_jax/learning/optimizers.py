@@ -36,7 +36,7 @@ class OptimizerConfig:
   Raises: ValueError for an unknown name, with the nearest.
   """
 
-  learning_rate: float = ranged(1e-6, 0.0, float('inf'), open_high=True)
+  learning_rate: float = ranged(1e-6, 0.0)
   schedule: str = 'constant'
   warmup_steps: int = ranged(0, 0, INT32)
   total_steps: int | None = None
@@ -45,9 +45,7 @@ class OptimizerConfig:
   eps: float = ranged(1e-8, 0.0, open_low=True)
   weight_decay: float = ranged(0.0, 0.0)
   clip_norm: float | None = ranged(1.0, 0.0, open_low=True)
-  critic_multiplier: float = ranged(
-    1.0, 0.0, float('inf'), open_low=True, open_high=True
-  )
+  critic_multiplier: float = ranged(1.0, 0.0, open_low=True)
   # Of the first moment; the second would lose its changes in bfloat16. 'int8':
   # both in 8 bits, see eight_bit.
   moment_dtype: str = chosen('float32', ('float32', 'bfloat16', 'int8'))
@@ -170,6 +168,7 @@ def _other(config, rate, learning_rate):
   arguments = dict(config.arguments)
   if config.name == 'contrib.muon':
     arguments.setdefault('muon_weight_dimension_numbers', muon.matrices)
+  problem = ''
   for value in rates:
     try:
       made = _factories()[config.name](learning_rate=value, **arguments)

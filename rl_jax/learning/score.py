@@ -19,7 +19,7 @@ def scores_first(method: Method, steps: int) -> bool:
   With one optimizer step a rollout the update's own forward has the same
   weights and serves as logp_old, unless credit or the rollout reads the model.
   """
-  if getattr(method.rollout, 'scores', False):
+  if method.wrapper.scores:
     return True
   return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
 
@@ -52,7 +52,9 @@ def score(
   if not policy:
     return scored, {}
   needs = statistics_lib.model_needs(method) | {statistics_lib.ENTROPY}
-  return with_scores(scored, statistics(params, needs))
+  stats = statistics(params, needs)
+  stats |= statistics_lib.critic_values(forward, params, traj, needs)
+  return with_scores(scored, stats)
 
 
 def with_scores(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from rl_jax import types
 from rl_jax.learning.hidden_states import (
   Forward,
+  routed_states,
   states_around,
   states_before,
 )
@@ -26,8 +27,11 @@ from rl_jax.pieces.logits.transforms import (
 )
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
+from rl_jax.pieces.roles import ValueStatistic
 from rl_jax.pieces.statistics.chunk import Chunk
+from rl_jax.pieces.statistics.critic_value import CriticValue
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
@@ -47,9 +51,9 @@ ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
 CORE = CRITIC | ROUTER | {LOGP, ENTROPY, HIDDEN}
 
 
-def chunk_elements() -> int:
-  """CHUNK_ELEMENTS on this platform."""
-  factor = 1 if jax.default_backend() == 'cpu' else ACCELERATOR_FACTOR
+def chunk_elements(platform: Platform) -> int:
+  """Returns CHUNK_ELEMENTS on a platform."""
+  factor = 1 if platform.is_cpu else ACCELERATOR_FACTOR
   return CHUNK_ELEMENTS * factor
 
 
@@ -77,7 +81,8 @@ def _policies(transforms, needs, params):
 
 
 def _statistics(needs):
-  return [need for need in needs if not isinstance(need, str)]
+  """Those that are computed of logits."""
+  return [need for need in needs if not isinstance(need, (str, CriticValue))]
 
 
 def token_statistics(
@@ -101,11 +106,12 @@ def token_statistics(
   logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  states, after_BTD = lambda policy: states_before(forward, policy, traj), None
+  states = lambda policy: states_before(forward, policy, traj)
+  after_BTD = routing_BTF = None
   if not AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
   elif not ROUTER.isdisjoint(needs):
-    hidden_BTD, routing_BTF = states_before(forward, params, traj, routing=True)
+    hidden_BTD, routing_BTF = routed_states(forward, params, traj)
   else:
     hidden_BTD = states(params)
   others = _policies(transforms, needs, params)
@@ -121,10 +127,10 @@ def token_statistics(
   )
   pack, unpack = _movers(on_BT, traj.num_prompts, needs, forward.capacity)
   arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
-  stats = _in_chunks(row, tuple(arrays), forward.model.vocab_size)
+  stats = _in_chunks(row, tuple(arrays), forward.model)
   stats = jax.tree.map(unpack, stats)
   stats |= _values(forward, params, traj, needs, hidden_BTD, after_BTD)
-  if not ROUTER.isdisjoint(needs):
+  if routing_BTF is not None:
     halves = jnp.split(routing_BTF, 2, axis=-1)
     routed = zip((ROUTER_PROBS, ROUTER_TAKEN), halves, strict=True)
     stats |= {name: x for name, x in routed if name in needs}
@@ -210,7 +216,11 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
-  read = {need.policy for need in _statistics(needs) if _reads_head(need)}
+  read = {
+    need.policy
+    for need in _statistics(needs)
+    if isinstance(need, ValueStatistic)
+  }
   if read_values(transforms):
     read.add('')
   own = zip(policies.values(), others_BCD, strict=True)
@@ -253,10 +263,6 @@ def _logit_functionals(
   return stats | {need.name: need(chunk) for need in _statistics(needs)}
 
 
-def _reads_head(need):
-  return getattr(need, 'value_heads', False)
-
-
 def _action_values(states, model, names):
   """Outputs [B, C, H] of the value heads of these policies, by name.
 
@@ -274,16 +280,17 @@ def _action_values(states, model, names):
   return {name: one(name) for name in sorted(names)}
 
 
-def _in_chunks(function, arrays, vocab_size):
+def _in_chunks(function, arrays, model):
   """Applies function to spans of T under remat, so that logits stay small."""
   B, T = arrays[0].shape[:2]
   # Of this device's part: every chunk of an update costs a gather and a
   # reduction of the output weights over fsdp, so the fewer the better.
   rows = B // layout.parts(B, 'rows')
-  columns = vocab_size // layout.parts(vocab_size, 'vocab')
+  columns = model.vocab_size // layout.parts(model.vocab_size, 'vocab')
   devices = layout.parts(T, 'tokens')
   own = T // devices
-  span = max(1, min(own, chunk_elements() // (rows * columns)))
+  most = chunk_elements(model.platform)
+  span = max(1, min(own, most // (rows * columns)))
   function = jax.checkpoint(function)
   if span == own:
     return function(*arrays)
@@ -352,6 +359,37 @@ def statistics_in_microbatches(
     traj,
     lambda rows: token_statistics(forward, params, rows, needs, transforms),
   )
+
+
+def critic_values(
+  forward: Forward,
+  params: Any,
+  traj: Trajectories,
+  needs: Collection[Any],
+) -> dict[str, Array]:
+  """Each CriticValue of the needs by its name, [B, T], 0 where masked."""
+  wanted = [need for need in needs if isinstance(need, CriticValue)]
+  found = {}
+  for policy in sorted({need.policy for need in wanted}):
+    own = [need for need in wanted if need.policy == policy]
+    read = functools.partial(
+      _critic_values, forward, params['policies'][policy], own
+    )
+    found |= in_microbatches(forward, traj, read)
+  return found
+
+
+def _critic_values(forward, params, needs, rows):
+  """Of one policy."""
+  states = states_around(forward, params, rows)
+  every = {VALUE_HEADS, VALUE_HEADS_AFTER}
+  heads_BTH = _values(forward, params, rows, every, *states)
+  found = {}
+  for need in needs:
+    place = VALUE_HEADS_AFTER if need.after else VALUE_HEADS
+    value_BT = heads_BTH[place][..., need.head]
+    found[need.name] = zero_masked(value_BT, rows.mask_BT)
+  return found
 
 
 def in_microbatches(

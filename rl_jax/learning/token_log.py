@@ -1,6 +1,7 @@
 """Values of single tokens from an update, for rollouts.jsonl."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -65,10 +66,12 @@ def latest(steps: Sequence[dict[str, Array]]) -> dict[str, Array]:
   return found
 
 
-def mean_metrics(per_step: Sequence[Metrics]) -> Metrics:
+def mean_metrics(per_step: Sequence[dict[str, Any]]) -> dict[str, Any]:
   """Means over optimizer steps; of tokens what the last step has found."""
   scalars = [{n: x for n, x in m.items() if n != TOKENS} for m in per_step]
-  mean = jax.tree.map(lambda *x: jnp.mean(jnp.stack(x)), *scalars)
+  mean: dict[str, Any] = jax.tree.map(
+    lambda *x: jnp.mean(jnp.stack(x)), *scalars
+  )
   if TOKENS in per_step[0]:
     mean[TOKENS] = latest([m[TOKENS] for m in per_step])
   return mean

@@ -47,8 +47,7 @@ class UpdateConfig:
   pack: bool = True
 
 
-@struct.dataclass(kw_only=True)
-class Batch:
+class Batch(struct.PyTreeNode, kw_only=True):
   """What all optimizer steps of one rollout read.
 
   frozen: parameters that are not trained, and the named policies. traj: rows
@@ -69,7 +68,7 @@ def minibatch_gradient(
   *,
   reuse_scores: bool,
   token_fields: bool = False,
-) -> tuple[Any, Array, Metrics, dict[str, Any]]:
+) -> tuple[Any, Array, dict[str, Any], dict[str, Any]]:
   """Gradient of the objective of the whole batch, its value, its metrics.
 
   Unscored trajectories are on-policy: logp_old is this forward's logp, without
@@ -133,11 +132,13 @@ def _objective(batch, states, token_fields):
   """
 
   def loss_of(stats, fixed, learned):
-    traj, metrics = batch.traj, {}
+    traj = batch.traj
+    metrics: dict[str, Any] = {}
     if traj.logp_old_BT is None:
-      traj, metrics = score_lib.with_scores(
+      traj, scored = score_lib.with_scores(
         traj, jax.lax.stop_gradient({**stats, **fixed})
       )
+      metrics |= scored
     loss, terms, after = objective_lib.terms(
       batch.method, stats, traj, batch.key, states, learned
     )

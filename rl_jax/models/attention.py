@@ -192,6 +192,7 @@ def attend_response(
   by_group, by_row = _movers(places, (N, G, J, S * R))
   step_NJM = None
   if limits.window is not None:
+    assert step is not None  # a window needs the places of the queries
     step_BJSR = jnp.broadcast_to(step[..., None, :, None], (B, J, S, R))
     step_NJM = by_group(step_BJSR.reshape(B, J, S * R))
   prompt_scores = _prompt_scores(by_group(q_own), pk, mask_NP, step_NJM, limits)
@@ -201,9 +202,9 @@ def attend_response(
   scores = _masked(scores, mask_ST[..., None, :, None, :], limits)
   attended = _both_parts((prompt_scores, pv), (scores, v), by_group, by_row)
   for block in later:
-    attended = _with_block(attended, q_own, *block, limits)
+    attended = _with_block(attended, q_own, block, limits)
   if pool is not None:
-    attended = _with_pool(attended, q_own, *pool, limits)
+    attended = _with_pool(attended, q_own, pool, limits)
   _, total, out = attended
   out = (out / total[..., None]).astype(q_NGSJRK.dtype)
   out = jnp.swapaxes(out.reshape(B, J, S, R * K), 1, 2)
@@ -263,11 +264,12 @@ def _both_parts(prompt, own, by_group, by_row):
   return peak, total, out
 
 
-def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_BST, limits):
+def _with_block(attended, q_BJMK, block, limits):
   """Maximum, sum and products of a softmax, extended by a block of keys.
 
-  The block is skipped if it is masked for all rows.
+  block: keys, values and mask. It is skipped if it is masked for all rows.
   """
+  k_BJKT, v_BJTK, mask_BST = block
 
   def attend(peak, total, out, k_BJKT, v_BJTK):
     scores = _product('bjmk,bjkt->bjmt', q_BJMK, k_BJKT)
@@ -286,12 +288,14 @@ def _with_block(attended, q_BJMK, k_BJKT, v_BJTK, mask_BST, limits):
   return lax.cond(mask_BST.any(), attend, skip, *attended, k_BJKT, v_BJTK)
 
 
-def _with_pool(attended, q_BJMK, k_NJKC, v_NJCK, owner_N, seen_NC, limits):
+def _with_pool(attended, q_BJMK, pool, limits):
   """The same, extended by N blocks, each of the keys of one row.
 
-  Sums over the blocks of a row are products with 0 and 1: their order is fixed,
-  other than that of scattered additions.
+  pool: keys, values, owners and what is seen; see attend_response. Sums over
+  the blocks of a row are products with 0 and 1: their order is fixed, other
+  than that of scattered additions.
   """
+  k_NJKC, v_NJCK, owner_N, seen_NC = pool
   peak, total, out = attended
   of_owner = lambda x: x.at[owner_N].get(mode='clip')
   scores = _product('njmk,njkc->njmc', of_owner(q_BJMK), k_NJKC)

@@ -7,7 +7,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.models import attention, kv_cache, layers
+from rl_jax.models import attention, decoding, kv_cache, layers
 from rl_jax.types import Array
 
 
@@ -43,56 +43,73 @@ def decode_block(
   tables = jax.tree.map(look_up, cache.rotations)
   # Products have one row for each token: [B * S, D].
   x = layers.embed(params, cfg, token_BS.reshape(-1))
-  keys, values = [], []
-  for index, layer in enumerate(params['layers']):
-    shared = (prompt.k_NJKP[index], prompt.v_NJPK[index], prompt.mask_NP)
-    own = tuple(zip(cache.k_BJKT[index], cache.v_BJTK[index], strict=True))
-    x, k, v = _layer_block(layer, cfg, x, tables, shared, own, places, times)
-    keys.append(k)
-    values.append(v)
+
+  def one(x, layer, shared, own, number):
+    return _layer_block(
+      layer, cfg, x, tables, shared, own, places, times, number
+    )
+
+  x, cache = decoding.through_layers(one, x, params['layers'], cache)
   hidden = layers.norm(x, params['model']['final_norm'], cfg)
-  cache = cache.replace(k_BJKT=tuple(keys), v_BJTK=tuple(values))
   return hidden.reshape(B, S, -1), cache
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_block(layer, cfg, x, tables, shared, own, places, times):
+def _layer_block(layer, cfg, x, tables, shared, own, places, times, number):
   """(states after the layer, its keys, its values); writes S columns."""
   step_BS, behind_BS, context_B, count_B = times
   q, k, v = (
     y.reshape(*step_BS.shape, *y.shape[1:])
     for y in layers.qkv(layer, cfg, x, tables)
   )
-  limits, written, first = layers.limits(cfg, layer), [], 0
-  for k_BJKT, v_BJTK in own:
+  limits, first = layers.limits(cfg, layer), 0
+  keys, values, read = [], [], []
+  for k_BJKT, v_BJTK in zip(*own, strict=True):
     size = k_BJKT.shape[-1]
     if count_B is None:
-      k_BJKT, v_BJTK = _put_all(k_BJKT, v_BJTK, k, v, step_BS[:, 0])
+      k_BJKT, v_BJTK = _put_all((k_BJKT, v_BJTK), (k, v), step_BS[:, 0], number)
     else:
       column_BS = _columns(step_BS, count_B, first, size)
-      k_BJKT, v_BJTK = _put_some(k_BJKT, v_BJTK, k, v, column_BS)
+      k_BJKT, v_BJTK = _put_some((k_BJKT, v_BJTK), (k, v), column_BS, number)
     token_T = jnp.arange(first, first + size)
     age_BST = step_BS[..., None] - token_T[None, None]
     seen_BST = (age_BST >= 0) & limits.near(age_BST)
     seen_BST &= kv_cache.remembered(token_T, context_B)
-    written.append((k_BJKT, v_BJTK, seen_BST))
+    keys.append(k_BJKT)
+    values.append(v_BJTK)
+    one = (kv_cache.layer_of(y, number) for y in (k_BJKT, v_BJTK))
+    read.append((*one, seen_BST))
     first += size
   attended = attention.attend_response(
-    *(q, shared, written[0], places),
-    later=written[1:],
+    q,
+    shared,
+    read[0],
+    places,
+    later=read[1:],
     limits=limits,
     step=behind_BS,
   )
   attended = attended.reshape(x.shape[0], *attended.shape[2:])
-  keys, values, _ = zip(*written, strict=True)
-  return layers.finish_layer(layer, cfg, x, attended), keys, values
+  x = layers.finish_layer(layer, cfg, x, attended)
+  return x, tuple(keys), tuple(values)
 
 
-def _put_all(k_BJKT, v_BJTK, k_BSJK, v_BSJK, column_B):
+def _put_all(caches, new, column_B, number):
   """Keys and values with S columns from the given one of each row replaced."""
-  put = jax.vmap(lax.dynamic_update_slice_in_dim, in_axes=(0, 0, 0, None))
-  k, v = attention.cached(k_BSJK, v_BSJK)
-  return put(k_BJKT, k, column_B, 2), put(v_BJTK, v, column_B, 1)
+
+  def put(axis, cache, new, column):
+    start = [0] * new.ndim
+    start[axis] = column
+    if number is not None:
+      new, start = new[None], [number, *start]
+    return lax.dynamic_update_slice(cache, new, start)
+
+  return tuple(
+    jax.vmap(functools.partial(put, axis))(cache, x, column_B)
+    for axis, cache, x in zip(
+      (2, 1), caches, attention.cached(*new), strict=True
+    )
+  )
 
 
 def _columns(step_BS, count_B, first, size):
@@ -102,10 +119,11 @@ def _columns(step_BS, count_B, first, size):
   return jnp.where(here_BS, step_BS - first, size)
 
 
-def _put_some(k_BJKT, v_BJTK, k_BSJK, v_BSJK, column_BS):
+def _put_some(caches, new, column_BS, number):
   """The same with a column for each token; those that do not exist are none."""
-  row_B1 = jnp.arange(column_BS.shape[0])[:, None]
-  every = slice(None)
-  k = k_BJKT.at[row_B1, every, every, column_BS].set(k_BSJK, mode='drop')
-  v = v_BJTK.at[row_B1, every, column_BS].set(v_BSJK, mode='drop')
+  (k_BJKT, v_BJTK), (k_BSJK, v_BSJK) = caches, new
+  row_B1, every = jnp.arange(column_BS.shape[0])[:, None], slice(None)
+  row = (row_B1, every) if number is None else (row_B1, number, every)
+  k = k_BJKT.at[*row, every, column_BS].set(k_BSJK, mode='drop')
+  v = v_BJTK.at[*row, column_BS].set(v_BSJK, mode='drop')
   return k, v

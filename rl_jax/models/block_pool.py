@@ -6,7 +6,7 @@ step attends by block, each with the queries of the row that owns it
 the pool, however long a response may become.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from flax import struct
 import jax
@@ -19,22 +19,7 @@ BLOCK = 64  # tokens
 FREE = 2**30  # owner of a block that no row holds
 
 
-class PoolStep(NamedTuple):
-  """Where rows write the token that is fed, and what they see.
-
-  block: past the last one for a row that holds no block for its token. seen:
-  tokens before the one that is fed. age: how many tokens ago they were fed.
-  """
-
-  block_B: Array
-  column_B: Array
-  owner_M: Array
-  seen_MC: Array
-  age_MC: Array
-
-
-@struct.dataclass(kw_only=True)
-class BlockPool(kv_cache.Cache):
+class BlockPool(kv_cache.Cache, kw_only=True):
   """M blocks of C tokens: keys [M, J, K, C] and values [M, J, C, K] a layer.
 
   owner: the slot of a block's row, or FREE. first: its first token. row_blocks:
@@ -50,7 +35,7 @@ class BlockPool(kv_cache.Cache):
     """C."""
     return self.k_BJKT[0][0].shape[-1]
 
-  def take(self, slot_W: Array) -> 'BlockPool':
+  def take(self, slot_W: Array) -> Self:
     """The pool of the given slots; no more blocks than they can fill."""
     held_MW = self.owner_M[:, None] == slot_W[None]
     owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
@@ -97,8 +82,8 @@ class BlockPool(kv_cache.Cache):
     held_M = going_W.at[self.owner_M].get(mode='fill', fill_value=False)
     return self.replace(owner_M=jnp.where(held_M, self.owner_M, FREE))
 
-  def step(self, clock: Array, step_B: Array) -> PoolStep:
-    """See PoolStep; clock is not used."""
+  def step(self, clock: Array, step_B: Array) -> kv_cache.PoolStep:
+    """See kv_cache.PoolStep; clock is not used."""
     del clock
     column_B = step_B % self.size
     slots = jnp.arange(step_B.shape[0])
@@ -110,7 +95,9 @@ class BlockPool(kv_cache.Cache):
     now_M = step_B.at[self.owner_M].get(mode='fill', fill_value=0)
     token_MC = self.first_M[:, None] + jnp.arange(self.size)[None]
     age_MC = now_M[:, None] - token_MC
-    return PoolStep(block_B, column_B, self.owner_M, age_MC > 0, age_MC)
+    return kv_cache.PoolStep(
+      block_B, column_B, self.owner_M, age_MC > 0, age_MC
+    )
 
 
 def sizes(max_tokens: int, cache_tokens: int) -> tuple[int, int, int]:

@@ -6,7 +6,8 @@ can only be stopped in a separate process. That process runs this file as a
 script: it reads and writes one line of JSON per conversation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+import datetime
 import functools
 import json
 import re
@@ -17,13 +18,24 @@ import threading
 from typing import Any
 import weakref
 
-SECONDS = 10.0  # of one rendering
+SECONDS = 10.0  # of one rendering; the process ends itself after them
+GRACE_SECONDS = 10.0  # for the way of an answer, then the process is killed
+START_SECONDS = 60.0  # for the imports of a process that starts
 MEMORY_BYTES = 1 << 30
+_NO_MEMORY = 42  # exit status
 OUTPUT_CHARACTERS = 1 << 22
 # What `transformers` gives where a conversation has none.
 _ABSENT = {'tools': None, 'documents': None}
+# The day that templates get which ask for the current one: the same on every
+# day, so that prompts of a run, and of its evaluations later, are the same. The
+# variable `strftime_now` of a task's `arguments` is another one.
+DATE = '2025-01-01'
+# Templates that can do without the function have a date of their own.
+_OWN_DATE = re.compile(r'\bstrftime_now\s+is\s+(not\s+)?(un)?defined\b')
 # Parts of a message that a template must not leave out in silence.
-MUST_READ = ('tool_calls', 'reasoning_content', 'thinking')
+_THOUGHTS = ('reasoning_content', 'thinking')
+MUST_READ = ('tool_calls', *_THOUGHTS)
+_IN_CONTENT = '; thoughts may stand in the content, in the tags of the model'
 
 
 class ChatTemplate:
@@ -32,7 +44,7 @@ class ChatTemplate:
   def __init__(self, source: str):
     self._source = source
     self._lock = threading.Lock()
-    self._stop = None
+    self._stop: Callable[[], Any] | None = None
 
   def render(self, **variables) -> str:
     """The text.
@@ -40,17 +52,9 @@ class ChatTemplate:
     Raises: ValueError from the template, or if it exceeds a limit.
     """
     with self._lock:
-      if self._stop is None:
+      if self._stop is None or self._process.poll() is not None:
         self._start()
-      answer = self._request({**_ABSENT, **variables})
-      if answer is None:
-        self._stop()  # the next call starts another process
-        self._stop = None
-    if answer is None:
-      raise ValueError(
-        f'chat template: stopped; it has {SECONDS:g} s and '
-        f'{MEMORY_BYTES >> 20} MiB for one conversation'
-      )
+      answer = self._request({**_ABSENT, **variables}, SECONDS + GRACE_SECONDS)
     if 'error' in answer:
       raise ValueError(f'chat template: {answer["error"]}')
     return answer['text']
@@ -64,35 +68,84 @@ class ChatTemplate:
       start_new_session=True,  # Ctrl-C is for the run
     )
     self._stop = weakref.finalize(self, _end, self._process)
-    self._request(
-      {'path': sys.path, 'source': self._source, 'seconds': SECONDS}
-    )
+    setup = {'path': sys.path, 'source': self._source, 'seconds': SECONDS}
+    self._request(setup, START_SECONDS)
 
-  def _request(self, value: Any) -> Any:
-    """The answer; None if the process has ended."""
+  def _request(self, value: Any, seconds: float) -> dict[str, str]:
+    """The answer of the process, which has so many seconds for it.
+
+    Raises: ValueError with the reason if it has ended or does not answer; the
+      next rendering starts another process.
+    """
+    process, stalled = self._process, threading.Event()
+    assert process.stdin is not None and process.stdout is not None
+
+    def kill():
+      stalled.set()
+      process.kill()  # also one that a signal has stopped
+
+    timer = threading.Timer(seconds, kill)
+    timer.daemon = True
+    timer.start()
     try:
-      self._process.stdin.write(json.dumps(value).encode() + b'\n')
-      self._process.stdin.flush()
+      process.stdin.write(json.dumps(value).encode() + b'\n')
+      process.stdin.flush()
+      line = process.stdout.readline()
     except BrokenPipeError:
-      return None
-    line = self._process.stdout.readline()
-    return json.loads(line) if line.endswith(b'\n') else None
+      line = b''
+    finally:
+      timer.cancel()
+    if line.endswith(b'\n'):
+      return json.loads(line)
+    code = process.wait()
+    if self._stop is not None:
+      self._stop()
+    self._stop = None
+    why = (
+      f'its process has not answered for {seconds:g} s: it was stopped, or the '
+      'machine is too busy'
+      if stalled.is_set()
+      else _why_ended(code)
+    )
+    raise ValueError(f'chat template: {why}')
+
+
+def _why_ended(code: int) -> str:
+  """What the exit status of a process says, for a message."""
+  if code == -signal.SIGALRM:
+    return f'it does not end within {SECONDS:g} s'
+  if code == _NO_MEMORY:
+    return _needs_memory()
+  if code == -signal.SIGKILL:
+    return (
+      'its process was killed from outside, as systems do that run out of '
+      'memory'
+    )
+  return f'its process ended with status {code}'
+
+
+def _needs_memory() -> str:
+  return f'it needs more than {MEMORY_BYTES >> 20} MiB for one conversation'
 
 
 def check_read(messages: Sequence[Mapping[str, Any]], template: str) -> None:
   """Raises ValueError for what messages have and a template does not name."""
+  read = [x for x in MUST_READ if re.search(rf'\b{x}\b', template)]
   for name in MUST_READ:
-    named = re.search(rf'\b{name}\b', template)
-    if not named and any(name in message for message in messages):
+    if name not in read and any(name in message for message in messages):
+      hint, others = '', [x for x in read if x in _THOUGHTS]
+      if name in _THOUGHTS:
+        hint = f'; it reads {others[0]}' if others else _IN_CONTENT
       raise ValueError(
         f'the messages have {name}, which the chat template of this tokenizer '
-        'does not read'
+        f'does not read{hint}'
       )
 
 
 def _end(process: subprocess.Popen) -> None:
   process.kill()
   process.wait()
+  assert process.stdin is not None and process.stdout is not None
   process.stdout.close()
   try:
     process.stdin.close()
@@ -116,10 +169,13 @@ def _serve() -> None:
     # SIGALRM ends the process.
     signal.setitimer(signal.ITIMER_REAL, setup['seconds'])
     try:
-      text = compiled().render(json.loads(line))
+      variables = _dated(json.loads(line), setup['source'])
+      text = compiled().render(variables)
       if len(text) > OUTPUT_CHARACTERS:
         raise ValueError(f'it writes more than {OUTPUT_CHARACTERS} characters')
       answer = {'text': text}
+    except MemoryError:
+      answer = {'error': _needs_memory()}
     except Exception as error:
       answer = {'error': str(error) or type(error).__name__}
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -158,10 +214,28 @@ def _environment() -> Any:
   environment.filters['tojson'] = functools.partial(
     json.dumps, ensure_ascii=False
   )
-  # strftime_now stays undefined: templates that would write today's date then
-  # use a fixed one, and prompts are the same on every day.
-  environment.globals['raise_exception'] = _raise
+  known: Any = environment.globals  # the type of jinja2 has only its own names
+  known['raise_exception'] = _raise
   return environment
+
+
+def _dated(variables: dict[str, Any], source: str) -> dict[str, Any]:
+  """The variables with the function strftime_now, of a fixed date.
+
+  It stays undefined where nothing is given and the template asks whether it is.
+  """
+  date = variables.pop('strftime_now', None)
+  if date is None:
+    if _OWN_DATE.search(source):
+      return variables
+    date = DATE
+  try:
+    moment = datetime.datetime.fromisoformat(date)
+  except (TypeError, ValueError):
+    raise ValueError(
+      f'strftime_now = {date!r:.80} is no date: expected one as {DATE!r}'
+    ) from None
+  return {**variables, 'strftime_now': lambda form: moment.strftime(form)}
 
 
 def _raise(text: str):
@@ -169,4 +243,7 @@ def _raise(text: str):
 
 
 if __name__ == '__main__':
-  _serve()
+  try:
+    _serve()
+  except MemoryError:  # of reading or writing a line
+    sys.exit(_NO_MEMORY)

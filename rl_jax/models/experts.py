@@ -53,7 +53,7 @@ def feed_forward(
     """The part of the sum that this device's experts have."""
     x_MD = h.reshape(-1, cfg.width)
     trees = jax.tree.unflatten(tree, leaves)
-    y_MD = _chosen(cfg, activation, x_MD, router_DE, *trees, split)
+    y_MD = _chosen(cfg, activation, x_MD, router_DE, trees, split)
     return y_MD.reshape(h.shape)
 
   whole = lambda x: (None,) * (x.ndim - 1)
@@ -113,14 +113,14 @@ def _all(cfg, activation, x_MD, router_DE, weights, adapters) -> Array:
   return y_MD
 
 
-def _chosen(
-  cfg, activation, x_MD, router_DE, weights, adapters, split
-) -> Array:
+def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   """Tokens sorted by expert; of each device its experts, summed over `split`.
 
+  trees: the weights and the adapters of the experts.
   Gathers by permutations alone, whose transposes need no sum: results do not
   depend on the order in which a device adds.
   """
+  weights, adapters = trees
   k, own = cfg.experts_per_token, weights['w_gate'].shape[0]
   expert_Mk, gate_Mk = route(cfg, x_MD, router_DE)
   first = lax.axis_index(split) * own if split else 0

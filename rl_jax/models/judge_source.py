@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import math
 import re
+import unicodedata
 
 from rl_jax.checks import checked, chosen, ranged
 
@@ -16,11 +17,47 @@ _SLOTS = {
 # A response, or the turns of an episode: what was done and what was answered.
 Said = str | Sequence[tuple[str, str]]
 _SLOT = re.compile(r'\{(\w+)\}')
+_OPENING = '[({<\u3010\u3014\u3016\u27e6\u27e8'
+_CLOSING = '])}>\u3011\u3015\u3017\u27e7\u27e9'
 
 
 def filled(template: str, texts: Mapping[str, str]) -> str:
   """The template with texts in its slots; others stay as they are."""
   return _SLOT.sub(lambda match: texts.get(match[1], match[0]), template)
+
+
+def headings_of(template: str) -> tuple[re.Pattern[str], ...]:
+  """How the lines of a template begin, up to a text of the data."""
+  found = []
+  for line in template.splitlines():
+    literal = _SLOT.split(line.replace('{number}', '0'))[0].strip()
+    if re.search(r'\w', literal):
+      parts = re.findall(r'\d+|\w+|[^\w\s]', spelled(literal))
+      found.append(re.compile(r'[\W_]*?' + r'\s*'.join(map(_token, parts))))
+  return tuple(found)
+
+
+def _token(part):
+  """A pattern: any number, any bracket, or the part itself."""
+  if part.isdecimal():
+    return r'\d+'
+  for brackets in (_OPENING, _CLOSING):
+    if part in brackets:
+      return f'[{re.escape(brackets)}]'
+  return re.escape(part)
+
+
+def quoted(text: str, headings: Sequence[re.Pattern[str]]) -> str:
+  """The text with '> ' before each line that looks like a heading."""
+  return ''.join(
+    '> ' * any(one.match(spelled(line)) for one in headings) + line
+    for line in text.splitlines(keepends=True)
+  )
+
+
+def spelled(text: str) -> str:
+  """Without the other forms that letters, digits and brackets have."""
+  return unicodedata.normalize('NFKC', text).casefold()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,16 +104,23 @@ class Judge:
     {first} and {second}: two of a group, s_a = mean over the other rows b of
       (p(a, b) + 1 - p(b, a)) / 2 with p in [0, 1] what is read; G (G - 1)
       questions a prompt (OpenRubrics, arXiv:2510.07743, which averages neither
-      over orders nor over rows: both are of this code);
+      over orders nor over rows: both are of this code). Beside an opponent's
+      rows (rollouts.wrappers.Against) b are these; shaping.WinRate reads the
+      probabilities themselves;
     {responses}: all of a group in one question, in an order drawn by prompt and
       under the names 1, 2, ... (RewardAnything's form).
   '' is the conversation itself, for models that score it.
 
+  Lines of a response that look like a heading of such a question, or of an
+  episode, are quoted ('> [2]'), so that no response continues as another one.
+
   reads: 'labels': s = sum_k p_k values_k, p the probabilities of the first
   tokens of the labels as the next token, among themselves. 'value': the value
   head behind the last token. 'text': a greedy answer of up to answer_tokens,
-  its last number; of a group its last JSON object {name: score}. What cannot be
-  read counts 0 (MPO's rule) and is counted in metrics.
+  its last number, 5 for 5/10; of a group its last JSON object {name: score}.
+  What cannot be read counts 0 (MPO's rule) and is counted in metrics.
+  score_range: the least and the largest score that is read in a text; null: any
+  number. 5/10 is 0.5 of (0, 1).
 
   path: a work directory or model directory, with any tokenizer; '' is the
   policy that is trained, as it samples (URPO). chat: the question is a message
@@ -101,6 +145,7 @@ class Judge:
   values: tuple[float, ...] = (0.0, 1.0)
   max_tokens: int = ranged(1024, 1)  # of a question
   answer_tokens: int = ranged(256, 1)
+  score_range: tuple[float, float] | None = None
   begin: str = ''
   end: str = ''
   turn: str = '[turn {number}]\n{action}\n[answer]\n{answer}\n'
@@ -116,6 +161,7 @@ class Judge:
     if not sum(abs(w) for _, w in self.criteria):
       raise ValueError(f'Judge.criteria = {self.criteria!r} weigh nothing')
     self._check_labels()
+    self._check_range()
     if '{action}' not in self.turn:
       raise ValueError(
         f'Judge.turn = {self.turn!r} tells no episode: it needs the slot '
@@ -151,6 +197,21 @@ class Judge:
         'is better'
       )
 
+  def _check_range(self):
+    if self.score_range is None:
+      return
+    low, high = self.score_range
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+      raise ValueError(
+        f'Judge.score_range = {self.score_range!r}: expected the least and the '
+        'largest score'
+      )
+    if self.reads != 'text':
+      raise ValueError(
+        f'Judge.score_range = {self.score_range!r} with reads = '
+        f'{self.reads!r}: only scores in texts have a range'
+      )
+
   @property
   def form(self) -> str:
     """SINGLE, PAIRS or GROUP: what a question is about."""
@@ -165,12 +226,22 @@ class Judge:
       )
     return _SLOTS[used]
 
+  @property
+  def compares(self) -> bool:
+    """Whether a question is about several responses of a group."""
+    return self.form != SINGLE
+
   def told(self, said: Said) -> str:
     """A response as it is, the turns of an episode as a text."""
     if isinstance(said, str):
       return said
+    headings = headings_of(self.turn)
     slots = [
-      {'number': str(n), 'action': action, 'answer': answer}
+      {
+        'number': str(n),
+        'action': quoted(action, headings),
+        'answer': quoted(answer, headings),
+      }
       for n, (action, answer) in enumerate(said, 1)
     ]
     return ''.join(filled(self.turn, one) for one in slots)

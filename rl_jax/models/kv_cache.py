@@ -1,12 +1,14 @@
 """Keys and values of prompts, stored once per group, and of responses.
 
-Each layer has separate arrays: a decoding step then writes its column and reads
-the others in place. A slice of one stacked array would be copied at every layer
-and step. On CPU the columns are split into two blocks, of which the second is
-not read before it holds tokens. A small cache has one block and can be grown.
+On CPU each layer has separate arrays: a decoding step then writes its column
+and reads the others in place, where a slice of one stacked array would be
+copied at every layer and step. There the columns are split into two blocks, of
+which the second is not read before it holds tokens. On TPU the layers are
+stacked on the second axis (`decoding.scans_layers`). A small cache has one
+block and can be grown.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from flax import struct
 import jax
@@ -14,6 +16,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.models import rope
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 # Columns; with smaller blocks, merging costs more than it saves.
@@ -22,11 +25,29 @@ LEAST_BLOCK = 32
 TURN_BLOCKS = 4
 
 
-@struct.dataclass(kw_only=True)
-class PromptCache:
+class PoolStep(NamedTuple):
+  """Where rows of a pool write the token that is fed, and what they see.
+
+  block: past the last one for a row that holds no block for its token. seen:
+  tokens before the one that is fed. age: how many tokens ago they were fed.
+  """
+
+  block_B: Array
+  column_B: Array
+  owner_M: Array
+  seen_MC: Array
+  age_MC: Array
+
+
+# For each block: the column to write, whether it is in this block (None if
+# there is no other), and what each row sees.
+BlockSteps = list[tuple[Array, Array | None, Array]]
+
+
+class PromptCache(struct.PyTreeNode, kw_only=True):
   """The prompts' keys and values, shared by the G samples of a group."""
 
-  k_NJKP: tuple[Array, ...]  # one per layer
+  k_NJKP: tuple[Array, ...]  # one per layer, or one of all, [N, L, J, K, P]
   v_NJPK: tuple[Array, ...]
   mask_NP: Array  # float32, 1 on real tokens
 
@@ -40,12 +61,12 @@ class PromptCache:
     return jax.tree.map(lambda x: x[group_W], self)
 
 
-@struct.dataclass(kw_only=True)
-class Cache:
+class Cache(struct.PyTreeNode, kw_only=True):
   """The shared prompt part, and the part of each row, written at each step."""
 
   prompt: PromptCache
-  k_BJKT: tuple[tuple[Array, ...], ...]  # the blocks of each layer
+  # The blocks of each layer, or of all in one entry, [B, L, J, K, T].
+  k_BJKT: tuple[tuple[Array, ...], ...]
   v_BJTK: tuple[tuple[Array, ...], ...]
   rotations: tuple[Array, ...]  # rope.tables of all positions
 
@@ -53,7 +74,7 @@ class Cache:
     """How far behind the prompt token `step` of each row stands."""
     return step_B
 
-  def take(self, slot_W: Array) -> 'Cache':
+  def take(self, slot_W: Array) -> Self:
     """The given rows, with the prompts of all."""
     return self.replace(
       k_BJKT=jax.tree.map(lambda x: x[slot_W], self.k_BJKT),
@@ -65,9 +86,9 @@ class Cache:
     """Capacity, in tokens of a row."""
     return sum(k.shape[-1] for k in self.k_BJKT[0])
 
-  def grown(self, max_tokens: int) -> 'Cache':
+  def grown(self, max_tokens: int, platform: Platform) -> Self:
     """A cache of one block, not yet full, enlarged to max_tokens."""
-    blocks, places = blocks_of(max_tokens)
+    blocks, places = blocks_of(max_tokens, platform)
 
     def layers(x, axis):
       def larger(first):
@@ -79,12 +100,10 @@ class Cache:
       return tuple(larger(first) for (first,) in x)
 
     return self.replace(
-      k_BJKT=layers(self.k_BJKT, 3), v_BJTK=layers(self.v_BJTK, 2)
+      k_BJKT=layers(self.k_BJKT, -1), v_BJTK=layers(self.v_BJTK, -2)
     )
 
-  def step(
-    self, clock: Array, step_B: Array
-  ) -> list[tuple[Array, Array | None, Array]]:
+  def step(self, clock: Array, step_B: Array) -> BlockSteps | PoolStep:
     """For each block: the column to write, if any, and what each row sees.
 
     The columns of all blocks are a ring buffer: the token of T steps ago, which
@@ -94,7 +113,7 @@ class Cache:
     blocks = len(self.k_BJKT[0])
     size = self.k_BJKT[0][0].shape[-1]
     now = clock % (blocks * size)
-    found = []
+    found: BlockSteps = []
     for block, age_11T in enumerate(self.ages(clock, step_B)):
       seen_B1T = age_11T <= step_B[:, None, None]
       here = None if blocks == 1 else now // size == block
@@ -113,8 +132,7 @@ class Cache:
     ]
 
 
-@struct.dataclass(kw_only=True)
-class RowCache(Cache):
+class RowCache(Cache, kw_only=True):
   """A cache in which token t of a row is in column t.
 
   Rows need not be at the same token: those of episodes wait for each other. A
@@ -128,20 +146,18 @@ class RowCache(Cache):
     """See Cache."""
     return step_B if self.context_B is None else step_B - self.context_B
 
-  def take(self, slot_W: Array) -> 'RowCache':
+  def take(self, slot_W: Array) -> Self:
     """See Cache."""
     context_B = None if self.context_B is None else self.context_B[slot_W]
     return super().take(slot_W).replace(context_B=context_B)
 
-  def step(
-    self, clock: Array, step_B: Array
-  ) -> list[tuple[Array, Array | None, Array]]:
+  def step(self, clock: Array, step_B: Array) -> BlockSteps:
     """See Cache; columns are int32 [B], outside of the block if not here."""
     del clock
     size = self.k_BJKT[0][0].shape[-1]
     # Rows that have ended write to the last column, which no token needs.
     step_B = jnp.minimum(step_B, self.places - 1)
-    found = []
+    found: BlockSteps = []
     for first in range(0, self.places, size):
       column_B = jnp.where(step_B >= first, step_B - first, size)
       token_T = jnp.arange(first, first + size)
@@ -169,40 +185,62 @@ def remembered(token_T: Array, context_B: Array | None) -> Array | bool:
 
 
 def put(
-  x: Array, new: Array, column: Array, here: Array | None, axis: int
+  x: Array,
+  new: Array,
+  column: Array,
+  here: Array | None,
+  axis: int,
+  layer: Array | None = None,
 ) -> Array:
   """x with `new` written to a column in place; unchanged if not `here`.
 
-  column: of all rows, or [B] of each, where one that is too large is none.
-
   An extra column for unused writes would be simpler, but a product with 65 keys
   takes XLA on CPU 1.5 times as long as one with 64.
+
+  Args:
+    column: of all rows, or [B] of each, where one that is too large is none.
+    axis: of the columns in the arrays of one layer.
+    layer: which one of x [B, L, ...] is written; None: x is of one layer.
   """
+  at_layer = () if layer is None else (layer,)
   if jnp.ndim(column):
-    index = (jnp.arange(x.shape[0]), *(slice(None),) * (axis - 1), column)
+    rest = (slice(None),) * (axis - 1)
+    index = (jnp.arange(x.shape[0]), *at_layer, *rest, column)
     return x.at[index].set(new, mode='drop')
   new = jnp.expand_dims(new, axis)
   if here is not None:
-    new = jnp.where(here, new, lax.dynamic_index_in_dim(x, column, axis))
-  return lax.dynamic_update_index_in_dim(x, new, column, axis)
+    old = lax.dynamic_index_in_dim(layer_of(x, layer), column, axis)
+    new = jnp.where(here, new, old)
+  start: list[Any] = [0] * new.ndim
+  start[axis] = column
+  if layer is not None:
+    new, start = new[:, None], [0, layer, *start[1:]]
+  return lax.dynamic_update_slice(x, new, start)
 
 
-def blocks_of(max_tokens: int) -> tuple[int, int]:
+def layer_of(x: Array, layer: Array | None) -> Array:
+  """Returns that layer [B, ...] of x [B, L, ...]; None: x as it is."""
+  if layer is None:
+    return x
+  return lax.dynamic_index_in_dim(x, layer, axis=1, keepdims=False)
+
+
+def blocks_of(max_tokens: int, platform: Platform) -> tuple[int, int]:
   """(number of blocks, columns of each) for max_tokens tokens of a row.
 
   One block on accelerators: each layer would have to decide on the host whether
   to read the second.
   """
   half = -(-max_tokens // 2)
-  if jax.default_backend() != 'cpu' or half < LEAST_BLOCK:
+  if not platform.is_cpu or half < LEAST_BLOCK:
     return 1, max_tokens
   return 2, half
 
 
-def turn_blocks(max_tokens: int) -> tuple[int, int]:
+def turn_blocks(max_tokens: int, platform: Platform) -> tuple[int, int]:
   """The same of a RowCache: more blocks, as episodes grow turn by turn."""
   most = max(1, min(TURN_BLOCKS, max_tokens // LEAST_BLOCK))
-  blocks = most if jax.default_backend() == 'cpu' else 1
+  blocks = most if platform.is_cpu else 1
   return blocks, -(-max_tokens // blocks)
 
 
@@ -225,16 +263,20 @@ def extend(
   The last token is never fed, but powers of two are faster than one column
   less.
   """
-  blocks, places = (1, places) if places else blocks_of(max_tokens)
+  blocks, places = (
+    (1, places) if places else blocks_of(max_tokens, cfg.platform)
+  )
   k, v = empty(prompt, rows, blocks, places)
   positions = jnp.arange(prompt.mask_NP.shape[1] + max_tokens)
   rotations = rope.tables(cfg, positions)
   return Cache(prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=rotations)
 
 
-def for_turns(prompt: PromptCache, rows: int, max_tokens: int) -> RowCache:
+def for_turns(
+  cfg: Any, prompt: PromptCache, rows: int, max_tokens: int
+) -> RowCache:
   """The cache of episodes; rotations are constants of each program instead."""
-  k, v = empty(prompt, rows, *turn_blocks(max_tokens))
+  k, v = empty(prompt, rows, *turn_blocks(max_tokens, cfg.platform))
   none_B = jnp.zeros(rows, jnp.int32)
   return RowCache(
     prompt=prompt, k_BJKT=k, v_BJTK=v, rotations=(), context_B=none_B
@@ -253,11 +295,15 @@ def for_blocks(
 
 def empty(prompt, rows, blocks, places):
   """Keys and values of all layers, 0."""
-  _, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  *_, kv_heads, head_size, _ = prompt.k_NJKP[0].shape
+  stacked = prompt.k_NJKP[0].shape[1:-3]  # the number of layers, if they are
 
   def layers(*shape):
-    zeros = lambda: jnp.zeros((rows, *shape), prompt.k_NJKP[0].dtype)
-    return tuple(tuple(zeros() for _ in range(blocks)) for _ in prompt.k_NJKP)
+    shape, dtype = (rows, *stacked, *shape), prompt.k_NJKP[0].dtype
+    return tuple(
+      tuple(jnp.zeros(shape, dtype) for _ in range(blocks))
+      for _ in prompt.k_NJKP
+    )
 
   return (
     layers(kv_heads, head_size, places),

@@ -15,15 +15,27 @@ from rl_jax.models import spec
 from rl_jax.types import Array
 
 TARGETS = ('wq', 'wk', 'wv', 'wo', 'w_gate', 'w_up', 'w_down')
+# Names of the same matrices in files of Hugging Face, and so in PEFT.
+_PEFT = {
+  'q_proj': 'wq',
+  'k_proj': 'wk',
+  'v_proj': 'wv',
+  'o_proj': 'wo',
+  'gate_proj': 'w_gate',
+  'up_proj': 'w_up',
+  'down_proj': 'w_down',
+}
 
 
 def check_targets(owner: str, targets: tuple[str, ...]) -> None:
   """Raises ValueError naming targets that no layer has, or if there is none."""
-  unknown = sorted({str(name) for name in targets if name not in TARGETS})
+  unknown = sorted(set(map(str, targets)) - set(TARGETS))
   if unknown or not targets:
+    ours = [_PEFT[name] for name in unknown if name in _PEFT]
+    hint = f'. Did you mean {", ".join(ours)}?' if ours else ''
     raise ValueError(
       f'{owner}.lora_targets = {targets}: {unknown or "nothing"} is none of '
-      + ', '.join(TARGETS)
+      f'{", ".join(TARGETS)}{hint}'
     )
 
 

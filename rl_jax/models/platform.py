@@ -12,37 +12,17 @@ they keep param_dtype and float32.
 
 import dataclasses
 import functools
-from typing import Any
 
 from absl import logging
-import jax
 
 from rl_jax.models import attention_kernels, experts, transformer
+from rl_jax.runtime.platform import Platform
 
 AUTO, PLAIN, CUDNN, SPLASH = 'auto', 'plain', 'cudnn', 'splash'
 ATTENTION = (AUTO, PLAIN, CUDNN, SPLASH)
 COMPUTE_DTYPES = (AUTO, *transformer.DTYPES)
 HALF = ('bfloat16', 'float16')
 AMPERE = (8, 0)  # the first compute capability with bfloat16
-
-
-@dataclasses.dataclass(frozen=True)
-class Platform:
-  """Where the programs run."""
-
-  name: str  # 'cpu', 'cuda', 'rocm', 'tpu'
-  capability: tuple[int, ...] = ()  # of CUDA, as (9, 0); () if unknown
-
-  @classmethod
-  def of(cls, device: Any) -> 'Platform':
-    """The platform of a jax.Device."""
-    if device.platform not in ('gpu', 'cuda', 'rocm'):
-      return cls(device.platform)
-    if 'rocm' in device.client.platform_version.lower():
-      return cls('rocm')
-    numbers = str(getattr(device, 'compute_capability', '')).split('.')
-    known = all(number.isdigit() for number in numbers)
-    return cls('cuda', tuple(map(int, numbers)) if known else ())
 
 
 def choose_dtype(wanted: str, platform: Platform) -> tuple[str, str]:
@@ -143,7 +123,8 @@ def resolve(
   model: transformer.ModelConfig,
   compute_dtype: str = AUTO,
   attention: str = AUTO,
-  platform: Platform | None = None,
+  *,
+  platform: Platform,
   spans: int = 1,
 ) -> transformer.ModelConfig:
   """The model with what this platform computes with; logs every choice once.
@@ -154,7 +135,6 @@ def resolve(
 
   Raises: ValueError if model.attention asks for a kernel that cannot run.
   """
-  platform = platform or Platform.of(jax.devices()[0])
   dtype, why = choose_dtype(compute_dtype, platform)
   _log('compute_dtype', dtype, why)
   head_size = model.head_size
@@ -174,6 +154,7 @@ def resolve(
   ragged = model.num_experts and platform.name in ('cuda', 'rocm', 'tpu')
   return dataclasses.replace(
     model,
+    platform=platform,
     compute_dtype=dtype,
     attention=kernel,
     expert_products=experts.CHOSEN if ragged else experts.ALL,

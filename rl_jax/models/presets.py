@@ -1,5 +1,7 @@
 """Sizes of public models, from their config.json, and two tiny ones."""
 
+from typing import Any
+
 from rl_jax.models.rope import RopeScaling
 from rl_jax.models.transformer import ModelConfig
 
@@ -18,12 +20,12 @@ def tiny(vocab_size: int = 20) -> ModelConfig:
   )
 
 
-def small(**sizes: int) -> ModelConfig:
+def small(**sizes: Any) -> ModelConfig:
   """Two layers of width 64 for the alphabet of a task; sizes replace its own.
 
   A run replaces the vocabulary of 1 by the size of the task's alphabet.
   """
-  own = {
+  own: dict[str, Any] = {
     'vocab_size': 1,
     'num_layers': 2,
     'width': 64,

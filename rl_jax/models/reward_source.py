@@ -28,8 +28,9 @@ class RewardModel:
   one that ends a line.
 
   separator: not '' is for models of tasks.JoinedPairs with this separator: V is
-  the mean probability, from 0 to 1, to beat the other responses of the group.
-  It costs the square of the group size.
+  the mean probability, from 0 to 1, to beat the other responses of the group,
+  or those of an opponent (rollouts.wrappers.Against). It costs the square of
+  the group size. shaping.WinRate reads the probabilities themselves.
 
   head_weights: for models with several value heads, as those of
   --method=aspect_reward_model: V = sum_a head_weights_a V_a. () is the first.

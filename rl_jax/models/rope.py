@@ -161,6 +161,7 @@ def of_layer(tables: tuple[Array, ...], window: Array | None) -> tuple:
   """(cos, sin) of a layer, by its window."""
   if len(tables) == 2:
     return tables
+  assert window is not None  # two bases are for models with windows
   windowed = window < EVERYTHING
   both = zip(tables[:2], tables[2:], strict=True)
   return tuple(jnp.where(windowed, own, whole) for whole, own in both)

@@ -5,7 +5,8 @@ sample everything) and drops special tokens; `encode` adds none, and reads none
 in data. Files: `files/tokenizer_files.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import abc
+from collections.abc import Generator, Iterable, Mapping, Sequence
 import contextlib
 import copy
 import dataclasses
@@ -14,9 +15,9 @@ import itertools
 import re
 from typing import Any, Protocol
 
-from rl_jax.models import token_bytes
+from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 _MARK = '\ufdd0'  # a noncharacter: no text has it
 # role (system, user, ...), content, and what else a template reads of a turn.
@@ -28,10 +29,21 @@ Conversation = tuple[Sequence[Message], bool]
 class Tokenizer(Protocol):
   """What tasks and rollouts use."""
 
-  eos_ids: tuple[int, ...]  # each of them ends a response
-  pad_id: int
-  vocab_size: int  # ids are below it; a model's vocabulary may be larger
-  token_bytes: tuple[bytes, ...]  # UTF-8 that each id adds to a decoded text
+  @property
+  def eos_ids(self) -> tuple[int, ...]:
+    """Ids that each end a response."""
+
+  @property
+  def pad_id(self) -> int:
+    """The id that fills prompts and responses to one length."""
+
+  @property
+  def vocab_size(self) -> int:
+    """All ids are below it; a model's vocabulary may be larger."""
+
+  @property
+  def token_bytes(self) -> tuple[bytes, ...]:
+    """The UTF-8 that each id adds to a decoded text."""
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """Token ids of a text; nothing is added in front or behind.
@@ -64,6 +76,21 @@ class Tokenizer(Protocol):
     Raises: ValueError if it does not begin with it.
     """
 
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """Token ids of the assistant's turn as it follows the open conversation.
+
+    With what the template writes after it; see models/assistant_turn.py.
+
+    Raises: ValueError if the template does not open such a turn.
+    """
+
   def decode(self, ids: Iterable[int]) -> str:
     """The text without special tokens; never raises on any ids."""
 
@@ -77,7 +104,7 @@ class Tokenizer(Protocol):
 
 
 @contextlib.contextmanager
-def library_errors(what: str) -> Iterator[None]:
+def library_errors(what: str) -> Generator[None]:
   """Errors of the tokenizers library as ValueError that begins with `what`.
 
   Damaged files make its Rust code panic, which is no Exception in Python.
@@ -93,8 +120,12 @@ def library_errors(what: str) -> Iterator[None]:
     raise ValueError(f'{what}: {error}') from None
 
 
-class PlainText:
+class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
+
+  @abc.abstractmethod
+  def encode(self, text: str, control: bool = False) -> list[int]:
+    """See Tokenizer."""
 
   def encode_prompt(self, parts: Sequence[str]) -> list[int]:
     """The parts as one text."""
@@ -110,8 +141,21 @@ class PlainText:
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
     """See Tokenizer."""
-    texts = (self.chat(*x, **variables) for x in (before, after))
-    return self.encode(_added(*texts))
+    first, second = (self.chat(*x, **variables) for x in (before, after))
+    return self.encode(assistant_turn.added(first, second))
+
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """See Tokenizer: what the turn adds."""
+    del is_last
+    opened, closed = (messages, True), ((*messages, turn), False)
+    return self.encode_added(opened, closed, **variables)
 
   def chat(self, messages, add_generation_prompt=True, **variables) -> str:
     """The contents, joined by newlines; ValueError for any variable."""
@@ -273,7 +317,25 @@ class HFTokenizer:
       self.chat(self._safe(messages), is_open, **self._safe(variables))
       for messages, is_open in (before, after)
     ]
-    return self._encode_escaped(_added(*texts))
+    return self._encode_escaped(assistant_turn.added(*texts))
+
+  def encode_turn(
+    self,
+    messages: Sequence[Message],
+    turn: Message,
+    is_last: bool,
+    /,
+    **variables: Any,
+  ) -> list[int]:
+    """See Tokenizer; special tokens are read in the template alone."""
+    variables = self._safe(variables)
+    text = assistant_turn.written(
+      lambda told, is_open: self.chat(told, is_open, **variables),
+      self._safe(messages),
+      self._safe(turn),
+      is_last,
+    )
+    return self._encode_escaped(text)
 
   def _safe(self, value: Any) -> Any:
     """Messages or variables in which special tokens are marked as text."""
@@ -352,23 +414,18 @@ class HFTokenizer:
         f'the chat template of this tokenizer reads no {", ".join(unknown)}'
       )
     check_read(messages, self.chat_template or '')
-    return self._template.render(
-      messages=[dict(message) for message in messages],
+    call_arguments.check_named(messages, self.chat_template or '')
+    render = functools.partial(
+      self._template.render,
       add_generation_prompt=add_generation_prompt,
       bos_token=self.token(self.bos_id) or '',
       eos_token=self.token(self.eos_ids[0]) or '',
       **variables,
     )
-
-
-def _added(before: str, after: str) -> str:
-  """What a text adds to another."""
-  if not after.startswith(before):
-    raise ValueError(
-      'the chat template writes earlier turns otherwise when the conversation '
-      f'goes on: {after[:200]!r} does not begin with {before[:200]!r}'
+    return call_arguments.rendered(
+      lambda told: render(messages=[dict(message) for message in told]),
+      messages,
     )
-  return after[len(before) :]
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ trainer agree.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal, overload
 
 import jax
 from jax import lax
@@ -28,6 +28,7 @@ from rl_jax.models import (
   spec,
 )
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 MOST_LAYERS = 1000  # larger numbers in a file are errors
@@ -71,6 +72,8 @@ class ModelConfig:
   # Of their rotations, which are never scaled.
   window_rope_theta: float | None = ranged(None, 0.0, open_low=True)
   max_positions: int = ranged(2048, 1, INT32)
+  # What the program is for; a run takes that of its devices.
+  platform: Platform = Platform()
   param_dtype: str = chosen('float32', DTYPES)
   compute_dtype: str = chosen('float32', DTYPES)
   # 'plain', or a kernel for all but decode_step.
@@ -184,7 +187,7 @@ def specs(cfg: ModelConfig) -> dict[str, Any]:
   }
   if not cfg.tied_embeddings:
     model['lm_head'] = param((D, vocab), (width, 'vocab'), 0.02)
-  tree = {'model': model}
+  tree: dict[str, Any] = {'model': model}
   if cfg.lora_rank:
     tree['lora'] = lora.specs(layers, cfg.lora_targets, cfg.lora_rank)
   if cfg.value_head:
@@ -210,6 +213,35 @@ def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
     'w_up': stacked((E, D, F), widened, D**-0.5),
     'w_down': stacked((E, F, D), narrowed, residual * F**-0.5),
   }
+
+
+@overload
+def forward(
+  params: dict[str, Any],
+  cfg: ModelConfig,
+  prompt_NP: Array,
+  prompt_mask_NP: Array,
+  response_BT: Array,
+  response_mask_BT: Array,
+  capacity: int | None = None,
+  routing: Literal[False] = False,
+  context_BT: Array | None = None,
+) -> Array: ...
+
+
+@overload
+def forward(
+  params: dict[str, Any],
+  cfg: ModelConfig,
+  prompt_NP: Array,
+  prompt_mask_NP: Array,
+  response_BT: Array,
+  response_mask_BT: Array,
+  capacity: int | None = None,
+  *,
+  routing: Literal[True],
+  context_BT: Array | None = None,
+) -> tuple[Array, Array]: ...
 
 
 def forward(
@@ -249,14 +281,16 @@ def forward(
   )
   slots = None if capacity is None else P + capacity
   pack, unpack = packing.movers(real, slots)
-  tables, seen = rope.tables(cfg, pack(position)), (prompt_mask_NP, context_BS)
+  tables = rope.tables(cfg, pack(position))
 
   def body(carry, layer):
     x, routed = carry
     qkv = layers.qkv(layer, cfg, x, tables)
-    pairs = (parts(unpack(y)) for y in qkv)
+    prompt, response = zip(*(parts(unpack(y)) for y in qkv), strict=True)
     limits = layers.limits(cfg, layer)
-    attended = _attend(cfg, limits, *zip(*pairs, strict=True), *seen)
+    attended = _attend(
+      cfg, limits, prompt, response, prompt_mask_NP, context_BS
+    )
     x = layers.add_attention(layer, cfg, x, pack(attended))
     if routing:
       routed = routed + layers.routing(layer, cfg, x)
@@ -271,7 +305,9 @@ def forward(
   (x, routed), _ = lax.scan(body, (x, none), stacked)
   x = layers.norm(x, params['model']['final_norm'], cfg)
   before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
-  return (before(x), before(routed / cfg.num_layers)) if routing else before(x)
+  if routed is None:
+    return before(x)
+  return before(x), before(routed / cfg.num_layers)
 
 
 def _kept_products(cfg):

@@ -1,18 +1,17 @@
 """An average of its own for the first token, which chooses the mode."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.ops.sequences import live_rows
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Aggregation, AggregationContext
 from rl_jax.types import Array
 
 
 @piece
-class ControlSplit:
+class ControlSplit(Aggregation):
   """coef * mean over rows of their first token, plus the mean of the others.
 
   Two terms whose denominators do not mix: the gradient of the control token
@@ -23,11 +22,10 @@ class ControlSplit:
   """
 
   coef: float = ranged(1e-3, 0.0)  # alpha of the paper
-  role: ClassVar[str] = 'aggregation'
 
-  def __call__(self, mask_BT: Array, weight_B: Array, group_size: int) -> Array:
+  def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
-    del group_size
+    mask_BT, weight_B = ctx.mask_BT, ctx.weight_B
     live_B, _ = live_rows(mask_BT, weight_B)
     first_BT = (mask_BT > 0) & (jnp.arange(mask_BT.shape[1])[None] == 0)
     rest_BT = jnp.where(first_BT, 0.0, mask_BT)

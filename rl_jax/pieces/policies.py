@@ -15,10 +15,27 @@ from rl_jax.checks import checked, ranged
 from rl_jax.types import Array
 
 
-class Rule:
-  """What is kept of a policy: its weights, unless a rule keeps more."""
+class ReferenceRule:
+  """How a named policy follows the one that is trained.
 
-  copies: int = 1  # of the weights
+  What is kept of it are its weights, unless a rule keeps more.
+  """
+
+  # Whether small changes of the weights would be lost in fewer bits.
+  needs_float32: ClassVar[bool] = False
+
+  @property
+  def copies(self) -> int:
+    """How many times the weights are held."""
+    return 1
+
+  def due(self, iteration: Array | int) -> Array | bool:
+    """Whether it is renewed after this iteration."""
+    raise NotImplementedError
+
+  def renewed(self, kept: Any, params: Any) -> Any:
+    """What it becomes when it is due; params are those that are trained."""
+    raise NotImplementedError
 
   def start(self, params: Any) -> Any:
     """What is kept at first; params may be kept as they are."""
@@ -30,16 +47,16 @@ class Rule:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Frozen(Rule):
+class Frozen(ReferenceRule):
   """theta' = theta_0: the initial policy for the whole run."""
 
   def due(self, iteration: Array | int) -> Array | bool:
     """Never renewed, so that checkpoints need not hold it."""
     return False
 
-  def renewed(self, old: Any, params: Any) -> Any:
+  def renewed(self, kept: Any, params: Any) -> Any:
     """What it becomes when it is due."""
-    return old
+    return kept
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +71,7 @@ class Loaded(Frozen):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class CopyEvery(Rule):
+class CopyEvery(ReferenceRule):
   """theta' <- theta after every so many iterations (a hard update)."""
 
   iterations: int = ranged(low=1)
@@ -63,14 +80,14 @@ class CopyEvery(Rule):
     """After iterations n, 2 n, ..."""
     return iteration % self.iterations == 0
 
-  def renewed(self, old: Any, params: Any) -> Any:
+  def renewed(self, kept: Any, params: Any) -> Any:
     """The policy as it is now."""
     return params
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class Average(Rule):
+class Average(ReferenceRule):
   """theta' <- decay theta' + (1 - decay) theta after every so many iterations.
 
   An exponential moving average, in float32: a soft update. For a reference the
@@ -85,9 +102,9 @@ class Average(Rule):
     """After iterations n, 2 n, ..."""
     return (iteration > 0) & (iteration % self.iterations == 0)
 
-  def renewed(self, old: Any, params: Any) -> Any:
+  def renewed(self, kept: Any, params: Any) -> Any:
     """The next average, leaf by leaf."""
-    return jax.tree.map(self._next, old, params)
+    return jax.tree.map(self._next, kept, params)
 
   def _next(self, old: Array, new: Array) -> Array:
     mean = self.decay * old.astype('float32')
@@ -97,7 +114,7 @@ class Average(Rule):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class RandomPast(Rule):
+class RandomPast(ReferenceRule):
   """theta' <- theta_j, j uniform over the rounds before this one.
 
   A round has so many iterations; theta_j is the policy at the start of round j,

@@ -14,8 +14,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean
+from rl_jax.pieces.ops.reward_components import called
 from rl_jax.pieces.row_keys import KEYS
-from rl_jax.types import Array, Trajectories
+from rl_jax.types import ENVIRONMENT, Array, Trajectories
 
 NO_LABEL = -(2.0**100)  # in extras 'aspect_label_BA': the data have none
 NO_CUT = 1 << 30  # in extras 'cut_BC': the row has fewer cuts
@@ -44,10 +45,11 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
   if key in traj.extras:
     return traj.extras[key]
   component, _, axes = key.rpartition('_')
-  if axes == 'B' and component in traj.rewards:
-    return traj.rewards[component]
-  if axes == 'NM' and component in traj.rewards:
-    value_NG = by_group(traj.rewards[component], traj.group_size)
+  found = called(component, traj.rewards)
+  if axes == 'B' and found is not None:
+    return traj.rewards[found]
+  if axes == 'NM' and found is not None:
+    value_NG = by_group(traj.rewards[found], traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     return masked_mean(value_NG, valid_NG, axis=1, keepdims=True)
   hint = ''
@@ -63,21 +65,55 @@ def read(traj: Trajectories, key: str, meaning: str = '') -> Array:
 def components(piece: Any, traj: Trajectories) -> Array:
   """The reward components that piece.components names, [K, B].
 
+  Components of reward functions may be named with or without the function.
+
   Raises: ValueError naming those that neither task nor reward models have.
   """
-  missing = sorted(set(piece.components) - set(traj.rewards))
-  if missing or not piece.components:
+  names = [called(name, traj.rewards) for name in piece.components]
+  found = [name for name in names if name is not None]
+  if len(found) < len(names) or not found:
     raise ValueError(
       f'{type(piece).__name__}.components = {piece.components}, but the '
       f'rewards are {sorted(traj.rewards)}: those of the task and of '
       'reward_models'
     )
-  return jnp.stack([traj.rewards[name] for name in piece.components])
+  return jnp.stack([traj.rewards[name] for name in found])
 
 
 def sampled_B(traj: Trajectories) -> Array:
   """1 on rows that the policy has written, 0 on rows from data, [B]."""
   return 1.0 - traj.extras.get('logged_B', jnp.zeros_like(traj.weight_B))
+
+
+def policy_tokens_B(traj: Trajectories, end_B: Array) -> Array:
+  """How many of the first end_B response tokens the environment did not say.
+
+  float32 [B]. With end_B = traj.length_B it is the policy's length, to which a
+  long reply of a tool adds nothing. Equal to end_B for single responses.
+  """
+  position_1T = jnp.arange(traj.kind_BT.shape[1])[None]
+  said_BT = (traj.kind_BT == ENVIRONMENT) & (position_1T < end_B[:, None])
+  return (end_B - said_BT.sum(1)).astype(jnp.float32)
+
+
+def waits_B(traj: Trajectories) -> Array:
+  """1 on responses that go on in the next iteration, else 0, [B].
+
+  A response that ended at the token limit does not wait: it was judged, though
+  `finished_B` is False.
+  """
+  return traj.extras.get('waits_B', jnp.zeros_like(traj.weight_B))
+
+
+def cut_B(traj: Trajectories) -> Array:
+  """Rows that would earn more after their last token, bool [B].
+
+  These are responses that wait for their next window, and episodes that a limit
+  or the environment has cut before they were done. A single response that
+  ended at the token limit was judged as it is, so that nothing follows.
+  """
+  waits = waits_B(traj) > 0
+  return waits if traj.turns is None else waits | ~traj.finished_B
 
 
 def right_B(traj: Trajectories, above: float) -> Array:

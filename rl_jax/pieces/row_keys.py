@@ -9,6 +9,10 @@ KEYS = {
     'labels of A aspects of the response, or NO_LABEL; filled by rows from '
     'data with aspects'
   ),
+  'beats_BG': (
+    'probability that the row beats row j of its group, 1/2 where nobody has '
+    'compared them; filled by reward models and judges of pairs with a weight'
+  ),
   'candidate_B': '1 on the rows whose step is a candidate of its own, else 0',
   'candidate_ends_B': '1 if the response ends with its candidate step, else 0',
   'candidate_value_B': 'mean reward of completions behind the step of the row',

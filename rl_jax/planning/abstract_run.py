@@ -5,6 +5,7 @@ it, so the programs are those of the run; no parameter is ever allocated.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -70,13 +71,13 @@ def _of_episodes(engine, params, traj, key, config):
   # Wrappers of chat templates come on top: a few tokens.
   rows, most = traj.response_BT.shape
   if not rewrites(config.task):
-    most = config.rollout.turns.max_observation_tokens
-  ids = (rows, most)
+    most = config.rollout.turn_limits.max_observation_tokens
+  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
   said = turn_decode.Said(
-    ids_BO=jax.ShapeDtypeStruct(ids, jnp.int32, sharding=whole),
-    length_B=jax.ShapeDtypeStruct(ids[:1], jnp.int32, sharding=whole),
-    live_B=jax.ShapeDtypeStruct(ids[:1], bool, sharding=whole),
-    forget_B=jax.ShapeDtypeStruct(ids[:1], bool, sharding=whole),
+    ids_BO=array((rows, most), jnp.int32),
+    length_B=array((rows,), jnp.int32),
+    live_B=array((rows,), bool),
+    forget_B=array((rows,), bool),
   )
   turn = engine.turn.lower(weights, playing, said)
   return {'generate': begin, 'turn': turn}
@@ -84,33 +85,28 @@ def _of_episodes(engine, params, traj, key, config):
 
 def _played(traj, config):
   """The record of episodes."""
-  turns = jax.ShapeDtypeStruct(
-    (traj.response_BT.shape[0], config.rollout.turns.max_turns), jnp.int32
-  )
-  by_turn = {f'{n}_BK': turns for n in ('state', 'action', 'calls')}
-  reward = jax.ShapeDtypeStruct(turns.shape, jnp.float32)
+  shape = (traj.response_BT.shape[0], config.rollout.turn_limits.max_turns)
+  number: Any = jax.ShapeDtypeStruct(shape, jnp.int32)
+  reward: Any = jax.ShapeDtypeStruct(shape, jnp.float32)
   return traj.replace(
     turn_BT=traj.kind_BT,
     context_BT=traj.kind_BT if rewrites(config.task) else None,
-    turns=Turns(reward_BK=reward, duration_BK=reward, **by_turn),
+    turns=Turns(
+      reward_BK=reward,
+      state_BK=number,
+      action_BK=number,
+      calls_BK=number,
+      duration_BK=reward,
+    ),
     extras={'first_call_B': traj.length_B},
   )
 
 
-def _widened(traj, piece):
-  """The rows with what a rollout piece adds: rows of its own, and extras."""
-  times = getattr(piece, 'widens', 1)
-  prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
-  more = lambda x: x.update(shape=(times * x.shape[0], *x.shape[1:]))
-  rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))
-  rows = rows.replace(
-    **{name: getattr(traj, name) for name in prompts},
-    group_size=times * traj.group_size,
-  )
-  if not hasattr(piece, 'fills'):
-    return rows
-  found = abstract(piece.fills(rows), traj.mask_BT.sharding)
-  return rows.replace(extras={**rows.extras, **found})
+def _wrapped(traj, wrapper):
+  """The rows as they leave the rollout wrapper, all with one sharding."""
+  rows = wrapper.shapes(traj)
+  extras = abstract(rows.extras, traj.mask_BT.sharding)
+  return rows.replace(extras=extras)
 
 
 def _of_data(config, traj):
@@ -150,7 +146,7 @@ class AbstractRun:
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)
     params = {**frozen, **trainable}
-    draft = draft_model.planned(config)
+    draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
       *(config, self.model, _NoTokenizer(), mesh, state),
       draft and (draft, params_lib.shapes(draft, mesh)),
@@ -172,7 +168,7 @@ class AbstractRun:
       traj = abstract(_played(traj, config), whole)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
-    traj = _widened(traj, config.method.rollout)
+    traj = _wrapped(traj, config.method.wrapper)
     if config.rollout.logged_prompts:
       traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):
@@ -202,7 +198,7 @@ class AbstractRun:
     """Scoring by those reward models whose shape is known."""
     models, params = [], {}
     for source in self.config.reward_models:
-      model = reward_models.planned(source, self.config)
+      model = reward_models.planned(source, self.config, self.model.platform)
       if model is not None:
         forward = reward_models.forward_of(self.config, model)
         models.append(Scorer(source, forward))

@@ -70,7 +70,11 @@ def count(
     devices: of the whole program, for collectives without groups.
     unknown_trips: how often a loop runs whose end depends on data.
   """
-  computations, entry = _computations(text)
+  return _totalled(*_computations(text), devices, unknown_trips)
+
+
+def _totalled(computations, entry, devices, unknown_trips):
+  """The collectives of a computation and of what it calls, largest first."""
   totals: dict[str, collections.Counter] = {}
 
   def total(name: str) -> collections.Counter:
@@ -104,6 +108,26 @@ def count(
   return sorted(result, key=lambda x: -x.sent)
 
 
+def in_open_loops(text: str, *, devices: int) -> list[Collective]:
+  """The collectives of one turn of each loop whose end depends on data.
+
+  Of a decoding program these are the loops over tokens.
+  """
+  computations, _ = _computations(text)
+  bodies = [
+    match.group(1)
+    for lines in computations.values()
+    for line in lines
+    if _opcode(line) == 'while' and not _TRIPS.search(line)
+    for match in re.finditer(r'body=%?([\w.\-]+)', line)
+  ]
+  return [
+    one
+    for body in bodies
+    for one in _totalled(computations, body, devices, unknown_trips=1)
+  ]
+
+
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:
   """Instruction lines by computation, and the name of the entry."""
   found, lines, entry = {}, [], ''
@@ -132,9 +156,11 @@ def _of_line(
   started: group sizes of -start parts before it, by name.
   """
   match = _INSTRUCTION.match(line)
+  if match is None:
+    return {}
   # Of an asynchronous pair the -done part has the result alone, and the -start
   # part, which is its operand, alone has the groups.
-  kind = match.group(2).removesuffix('-done') if match else ''
+  kind = match.group(2).removesuffix('-done')
   if kind not in KINDS:
     return {}
   done = _DONE.search(line)
@@ -147,7 +173,8 @@ def _of_line(
 
 def _array_bytes(match: re.Match) -> int:
   dtype, shape = match.groups()
-  bits = 8 if dtype == 'pred' else int(re.search(r'\d+', dtype).group())
+  digits = re.search(r'\d+', dtype)
+  bits = int(digits.group()) if digits else 8  # of pred
   return math.prod(int(d) for d in shape.split(',') if d) * bits // 8
 
 

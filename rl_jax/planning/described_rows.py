@@ -16,7 +16,7 @@ def with_rewards(config: ExperimentConfig, traj: Trajectories) -> Trajectories:
   names = {*config.task.reward_weights}
   names |= {model.name for model in config.reward_models}
   for _, piece in config.method.pieces():
-    names |= {*getattr(piece, 'components', ())}
+    names |= {*piece.components}
   return traj.replace(
     reward_B=traj.valid_B, rewards=dict.fromkeys(sorted(names), traj.valid_B)
   )

@@ -1,6 +1,6 @@
 """Checks memory before a run, and explains an out-of-memory error."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 import contextlib
 import dataclasses
 import os
@@ -13,6 +13,7 @@ from rl_jax.planning import memory_plan
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh
+from rl_jax.runtime.platform import Platform
 
 GB = 1e9
 
@@ -83,7 +84,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
   config = on_devices(config, jax.device_count())
   validate(config)  # errors of the configuration come first
   model = policy_lib.planned_model(
-    config.model, config.task, config.mesh.sequence
+    config.model, config.task, Platform.of_process(), config.mesh.sequence
   )
   if model is None:
     return
@@ -106,7 +107,7 @@ def check(config: ExperimentConfig, limit: int | None) -> None:
 
 
 @contextlib.contextmanager
-def guarded(config: ExperimentConfig) -> Iterator[None]:
+def guarded(config: ExperimentConfig) -> Generator[None]:
   """Checks, then turns an out-of-memory error of XLA into one with advice.
 
   Raises MemoryError for RESOURCE_EXHAUSTED, ValueError without the devices of
@@ -114,7 +115,7 @@ def guarded(config: ExperimentConfig) -> Iterator[None]:
   """
   validate(config)
   assembly.make_mesh(config)
-  policy_lib.check(config.model)
+  policy_lib.check(config.model.path)
   check(config, device_limit())
   try:
     yield

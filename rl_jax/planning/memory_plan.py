@@ -29,6 +29,7 @@ from rl_jax.rollouts.rounding import TRAINER
 from rl_jax.runs import draft_model, judges, reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,8 @@ def estimate(
     for x in jax.tree.leaves(trainable)
   )
   parts = config.rollout.group_size // sizes.group_rows
-  draft_weights, draft_cache = _draft_model_bytes(config, mesh)
+  platform = model.platform
+  draft_weights, draft_cache = _draft_model_bytes(config, mesh, platform)
   kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
   pieces = minibatch // (config.update.microbatch_prompts or minibatch) * parts
   return MemoryPlan(
@@ -119,13 +121,15 @@ def estimate(
     rollout=_rollout_bytes(config, sizes.widened),
     evaluation=_evaluation_bytes(config, sizes, mesh),
     draft_model=draft_weights,
-    **_reward_model_bytes(config, mesh),
+    **_reward_model_bytes(config, mesh, platform),
   )
 
 
-def _draft_model_bytes(config: ExperimentConfig, mesh: Any) -> tuple[int, int]:
+def _draft_model_bytes(
+  config: ExperimentConfig, mesh: Any, platform: Platform
+) -> tuple[int, int]:
   """(parameters and what samples, cache) of a draft model of known shape."""
-  model = draft_model.planned(config)
+  model = draft_model.planned(config, platform)
   if model is None:
     return 0, 0
   weights = bytes_per_device(params_lib.shapes(model, mesh))
@@ -134,11 +138,15 @@ def _draft_model_bytes(config: ExperimentConfig, mesh: Any) -> tuple[int, int]:
   return weights, sizes.cache()
 
 
-def _reward_model_bytes(config: ExperimentConfig, mesh: Any) -> dict[str, int]:
+def _reward_model_bytes(
+  config: ExperimentConfig, mesh: Any, platform: Platform
+) -> dict[str, int]:
   """Parameters of all, judges too, and what the largest holds of a layer."""
-  found = [reward_models.planned(one, config) for one in config.reward_models]
+  found = [
+    reward_models.planned(one, config, platform) for one in config.reward_models
+  ]
   found = [model for model in found if model is not None]
-  found += judges.planned(config)
+  found += judges.planned(config, platform)
   layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
   # Rows are scored before a rollout piece puts others beside them.
   sizes = lambda model: dataclasses.replace(
@@ -174,10 +182,11 @@ def _evaluation_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
     response=tokens,
     drafts=in_evaluations(config.rollout.speculative),
     # Transforms read no other policies here; a game has its opponent.
-    policies=2 if getattr(config.method.rollout, 'plays', False) else 1,
+    policies=2 if config.method.wrapper.plays else 1,
     continued=1,
   )
-  sizes, draft = evaluated(sizes), draft_model.planned(config)
+  draft = draft_model.planned(config, sizes.model.platform)
+  sizes = evaluated(sizes)
   rows = 4 * 4 * prompts * group * tokens  # ids, kinds, masks, log-probs
   drawn, searched = sizes.cache() + sizes.scratch(), 0
   if draft is not None:

@@ -127,7 +127,6 @@ def _forward_flop(
   shards = sizes['data'] * sizes['fsdp'] * sizes['sequence']
   alike = shards // layout.parts(rollout.num_prompts, 'sampled_rows', sizes)
   # Where responses are split, each of these devices computes all prompts.
-  sizes = dataclasses.asdict(config.mesh)
   spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
   prompts = dataclasses.replace(shape, group_size=0)
   again = costs.model_flops(model, prompts, 'generate') / devices
@@ -139,7 +138,7 @@ def fitting(
   memory: float,
   responses: tuple[int, ...],
   names: tuple[str, ...] = PUBLIC,
-) -> list[dict[str, Any]]:
+) -> list[dict[Any, Any]]:
   """Rows {'model', 'trained', T: prompts}: the largest rollout on one card.
 
   Prompts are a power of two up to 1,024, with the configuration's group size
@@ -157,7 +156,7 @@ def fitting(
         remat=True,
         lora_rank=rank,
       )
-      row: dict[str, Any] = {'model': name, 'trained': trained}
+      row: dict[Any, Any] = {'model': name, 'trained': trained}
       for length in responses:
         longest = length + config.rollout.max_prompt_tokens
         row[length] = (

@@ -75,7 +75,7 @@ class Sizes:
     samplers = layout.parts(prompts, 'sampled_rows', axes)
     split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
     share = lambda n: n and -(-n // samplers)
-    piece = config.method.rollout
+    wrapper = config.method.wrapper
     return cls(
       model=model,
       microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
@@ -95,8 +95,8 @@ class Sizes:
       episodes=rollout.turns is not None,
       drafts=rollout.speculative,
       policies=sampling_policies(config.method),
-      widened=getattr(piece, 'widens', 1),
-      continued=getattr(piece, 'continues', 1),
+      widened=wrapper.widens,
+      continued=wrapper.continues,
     )
 
   def activations(self) -> int:
@@ -144,7 +144,8 @@ class Sizes:
     """One chunk of scoring."""
     step = self.microbatch * self.group_rows * self.widened * self.vocab
     own = self.response // self.spans
-    span = max(1, min(own, statistics.chunk_elements() // step))
+    most = statistics.chunk_elements(self.model.platform)
+    span = max(1, min(own, most // step))
     return LOGIT_COPIES * span * step * 4
 
   def cache(self) -> int:
@@ -164,12 +165,14 @@ class Sizes:
       return self._pool() * token
     places = self.rollout * self.prompt
     if self.episodes:
-      own = math.prod(kv_cache.turn_blocks(self.response))
-      widths = turn_decode.widths_of_turns(rows, self.response, m.num_layers)
+      own = math.prod(kv_cache.turn_blocks(self.response, m.platform))
+      widths = turn_decode.widths_of_turns(
+        rows, self.response, decode.most_widths(m)
+      )
     else:
-      own = math.prod(kv_cache.blocks_of(self.response))
+      own = math.prod(kv_cache.blocks_of(self.response, m.platform))
       slots = min(self.slots or rows, rows)
-      widths = decode.batch_widths(slots, self.response, m.num_layers)
+      widths = decode.batch_widths(slots, self.response, decode.most_widths(m))
       if self.beams:
         widths = [rows, rows]
       elif self.drafts is None and decode.wide_widths(
@@ -190,8 +193,11 @@ class Sizes:
     """Places of prompts, of shared blocks, and of those that few rows keep."""
     rows = self._sampled_rows
     slots = min(self.slots or rows, rows)
-    size, whole, blocks = block_pool.sizes(self.response, self.cache_tokens)
-    widths = decode.batch_widths(slots, self.response, self.model.num_layers)
+    held = self.cache_tokens or 0
+    size, whole, blocks = block_pool.sizes(self.response, held)
+    widths = decode.batch_widths(
+      slots, self.response, decode.most_widths(self.model)
+    )
     fewer = [width * whole for width in widths if width * whole < blocks]
     places = (
       self.rollout * self.prompt + (blocks + max(fewer, default=0)) * size
@@ -217,9 +223,8 @@ class Sizes:
 
 def sampling_policies(method: Method) -> int:
   """The policy, and those that transforms of its samples or games read."""
-  piece = method.rollout
-  if getattr(piece, 'plays', False):
+  if method.wrapper.plays:
     return 2
-  mixture = getattr(piece, 'opponent', None)
+  mixture = method.wrapper.opponent
   mixed = () if mixture is None else (mixture,)
   return 1 + len(policy_names((*method.logits, *mixed)))

@@ -13,11 +13,14 @@ import socket
 import time
 from typing import Any
 
-from tensorboardX import record_writer
-from tensorboardX.proto import event_pb2, summary_pb2
+from rl_jax.optional import require
 
 _LARGEST = 3.4e38  # of float32
 _serial = itertools.count()
+
+
+def _module(name: str) -> Any:
+  return require(f'tensorboardX.{name}', 'a TensorBoard file')
 
 
 class EventFile:
@@ -29,6 +32,9 @@ class EventFile:
   def __init__(
     self, directory: str | os.PathLike[str], purge_step: int | None = None
   ):
+    record_writer = _module('record_writer')
+    self._event_pb2 = event_pb2 = _module('proto.event_pb2')
+    self._summary = _module('proto.summary_pb2').Summary
     directory = os.fspath(directory)
     record_writer.directory_check(directory)
     # TensorBoard reads files in the order of their names.
@@ -54,12 +60,12 @@ class EventFile:
   def scalars(self, step: int, values: Mapping[str, Any]) -> None:
     """Writes the finite numbers of a row; TensorBoard can plot no others."""
     points = [
-      summary_pb2.Summary.Value(tag=name, simple_value=value)
+      self._summary.Value(tag=name, simple_value=value)
       for name, value in values.items()
       if isinstance(value, (int, float)) and abs(value) <= _LARGEST
     ]
-    summary = summary_pb2.Summary(value=points)
-    self._write(event_pb2.Event(step=step, summary=summary))
+    summary = self._summary(value=points)
+    self._write(self._event_pb2.Event(step=step, summary=summary))
     self._records.flush()
 
   def close(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import json
 import math
 import os
+import sys
 import time
 from typing import Any
 
@@ -25,6 +26,7 @@ import numpy as np
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
+from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
@@ -46,13 +48,18 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-  """Undoes the strings of non-finite numbers, at any depth."""
+  """Undoes the strings of non-finite numbers, at any depth.
+
+  A whole number that no float can hold is infinite, too.
+  """
   if isinstance(value, dict):
     return {k: from_json(v) for k, v in value.items()}
   if isinstance(value, list):
     return [from_json(v) for v in value]
   if isinstance(value, str) and value in _NON_FINITE:
     return float(value)
+  if isinstance(value, int) and abs(value) > sys.float_info.max:
+    return math.inf if value > 0 else -math.inf
   return value
 
 
@@ -72,7 +79,9 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
   return rows
 
 
-def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
+def save_arrays(
+  path: str | os.PathLike[str], tree: Any, writer: Writer
+) -> None:
   """Writes the arrays of a tree as .npz, named by their paths in the tree.
 
   Of several processes only process 0 writes. A full disk is only logged.
@@ -85,7 +94,7 @@ def save_arrays(path: str | os.PathLike[str], tree: Any) -> None:
     for keys, leaf in leaves
   }
   try:
-    with epath.Path(path).open('wb') as file:
+    with writer.replacing(path) as file:
       np.savez_compressed(file, **arrays)
   except OSError as error:
     logging.warning('%s cannot be written: %s', path, error)
@@ -116,14 +125,20 @@ class MetricsWriter:
     workdir: str | os.PathLike[str],
     *,
     trackers: Sequence[Any] | None = None,
+    writer: Writer | None = None,
   ):
-    """trackers: what `trackers.make` returns; by default TensorBoard alone."""
+    """The files of a work directory.
+
+    trackers: what `trackers.make` returns; by default only TensorBoard.
+    writer: the right to write there, by default not shared with anyone.
+    """
     self.workdir = epath.Path(workdir)
     self._files = {}
+    writer = writer or sole_writer()
     if processes.is_main():
       self.workdir.mkdir(parents=True, exist_ok=True)
       for name in (METRICS, ROLLOUTS):
-        self._files[name] = LineFile(self.workdir / name)
+        self._files[name] = LineFile(self.workdir / name, writer)
     if trackers is None:
       trackers = [Guarded(TensorBoard(self.workdir))]
     self._trackers = list(trackers) if processes.is_main() else []
@@ -201,25 +216,50 @@ class MetricsWriter:
     self._started = time.monotonic()
     for tracker in self._trackers:
       tracker.start(next_step)
+    step = None if next_step is None else next_step - 1
     for name, file in self._files.items():
       if offsets:
-        file.cut(int(offsets.get(name, 0)))
+        file.cut(int(offsets.get(name, 0)), step)
       elif kept := file.set_aside():
         logging.warning(
           'there is no checkpoint to continue: %s is kept as %s',
           *(self.workdir / name, kept.name),
         )
-    self.last = self._last_row()
+    self.last = self._last_row(step if offsets else None)
 
-  def _last_row(self) -> dict[str, Any]:
-    """Of the file; {} if there is none, or if its last line is damaged."""
+  def _last_row(self, step: int | None) -> dict[str, Any]:
+    """The newest row of the file; {} if there is none, or if it is damaged.
+
+    Warns of lines that are no rows, of steps that are not in order, and if the
+    newest one is not that of the checkpoint, `step`.
+    """
     if not self._files:
       return {}
-    lines = (self.workdir / METRICS).read_bytes().splitlines()
-    try:
-      return from_json(json.loads(lines[-1])) if lines else {}
-    except ValueError:
-      return {}
+    row: dict[str, Any] = {}
+    newest, wrong = -1, []
+    path = self.workdir / METRICS
+    with path.open('rb') as file:
+      for number, line in enumerate(file, start=1):
+        try:
+          row = json.loads(line)
+          good, newest = row['step'] > newest, max(newest, row['step'])
+        except (ValueError, LookupError, TypeError, RecursionError):
+          row, good = {}, False
+        if not good:
+          wrong.append(number)
+    if wrong:
+      logging.warning(
+        '%s:%d is no row, or its step is not after the one before (%d lines): '
+        'it was damaged by an earlier session',
+        *(path, wrong[0], len(wrong)),
+      )
+    if step and newest != step:
+      logging.warning(
+        '%s ends with step %d, and the checkpoint is of step %d: rows are '
+        'missing',
+        *(path, newest, step),
+      )
+    return from_json(row)
 
   def close(self) -> None:
     """Closes the files; the writer cannot be used after."""

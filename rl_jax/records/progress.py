@@ -6,10 +6,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-import rich.console
-import rich.live
-import rich.text
-
+from rl_jax.optional import require
 from rl_jax.runtime import output
 
 # Label, metric names in order of preference, format; of runs on samples, and
@@ -35,6 +32,10 @@ def duration(seconds: float) -> str:
   return f'{hours}:{minutes:02}:{rest:02}' if hours else f'{minutes}:{rest:02}'
 
 
+def _rich(name: str) -> Any:
+  return require(f'rich.{name}', 'the progress line')
+
+
 class Progress:
   """Context manager that shows iteration, columns and the time left.
 
@@ -58,12 +59,12 @@ class Progress:
     self._total, self._label, self._columns = total, label, columns
     self._every = plain_every_seconds
     stream = output.Tolerant(sys.stderr if file is None else file)
-    self._console = rich.console.Console(
+    self._console = _rich('console').Console(
       file=stream, highlight=False, soft_wrap=True
     )
     self._live, self._shown = None, shown
     if shown and self._console.is_terminal:
-      self._live = rich.live.Live(
+      self._live = _rich('live').Live(
         console=self._console, auto_refresh=False, transient=False
       )
     self._done, self._updates = first, 0
@@ -107,9 +108,10 @@ class Progress:
     self._done, self._last_time = done, now
     text = self.line(row)
     if self._live is not None:
-      self._live.update(rich.text.Text(text, no_wrap=True), refresh=True)
+      line = _rich('text').Text(text, no_wrap=True)
+      self._live.update(line, refresh=True)
     elif not self._shown:
       return
     elif done >= self._total or now - self._last_print >= self._every:
       self._last_print = now
-      self._console.print(rich.text.Text(text))
+      self._console.print(_rich('text').Text(text))

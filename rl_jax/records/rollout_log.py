@@ -17,7 +17,7 @@ from rl_jax.rollouts import responses
 from rl_jax.types import ENVIRONMENT, TOKENS, Metrics, Trajectories
 
 
-def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+def token_texts(tokenizer: Any, ids: Sequence[int] | np.ndarray) -> list[str]:
   """The text of every token; '' for special ones.
 
   A character of several tokens is the text of the last of them.

@@ -138,8 +138,9 @@ def fit_head(
 
 def save_head(path: str, head: dict[str, Array]) -> None:
   """Writes a head in the form of .npz, for DraftModel(head=path)."""
+  arrays: dict[str, Any] = {name: np.asarray(x) for name, x in head.items()}
   with open(path, 'wb') as file:  # savez would append .npz to another name
-    np.savez(file, **{name: np.asarray(x) for name, x in head.items()})
+    np.savez(file, **arrays)
 
 
 def load_head(path: str, width: int) -> dict[str, np.ndarray]:

@@ -26,8 +26,7 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 LEAST = -1e30  # in place of -inf, which subtracted from itself is NaN
 
 
-@struct.dataclass
-class Beams:
+class Beams(struct.PyTreeNode):
   """W beams of each prompt, the best first: rows n W ... n W + W - 1."""
 
   t: Array  # tokens that live beams have
@@ -96,7 +95,8 @@ def search_rows(
 
   def shard(weights, sampling, begun, inputs):
     """Row shards search on their own."""
-    return make(weights, sampling, inputs)(*begun, T)
+    hidden, prompt = begun
+    return make(weights, sampling, inputs)(hidden, prompt, T)
 
   by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   found = by_rows(prepare_weights(params, cfg), sampling, begun, inputs)

@@ -21,6 +21,7 @@ def behind_texts(
   A row that is not wanted, has one turn alone or no room is finished and empty.
   serial: of the first group, so that draws are new. mu: 0 behind a text's end.
   """
+  assert traj.turn_BT is not None
   T, L = traj.response_BT.shape[1], ids_BL.shape[1]
   own_BT = traj.kind_BT == POLICY
   last_B = jnp.where(own_BT, traj.turn_BT, 0).max(axis=1)
@@ -65,6 +66,7 @@ def joined(
 
   What clones have faced is unknown: states are numbered within a round.
   """
+  assert clones.turns is not None
   unknown = jnp.full_like(clones.turns.state_BK, -1)
   text_BT = (mu_BT > 0).astype(jnp.float32)
   clones = clones.replace(

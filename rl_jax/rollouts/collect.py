@@ -16,15 +16,26 @@ import numpy as np
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.method import Method
-from rl_jax.rollouts import responses, rounding
+from rl_jax.pieces.ops.rivals import BEATS
+from rl_jax.pieces.roles import CreditContext, RolloutWrapper
+from rl_jax.rollouts import compared, responses, rounding
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.rollouts.engine import Engine
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
-from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
+from rl_jax.rollouts.learned import (
+  NO_LEARNED,
+  LearnedRewards,
+  with_learned,
+)
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.rounds import Round, joined, reward_arrays
+from rl_jax.rollouts.rounds import (
+  Round,
+  joined,
+  reward_arrays,
+  total_rewards,
+)
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
@@ -85,6 +96,13 @@ class RolloutConfig:
     if not all(isinstance(text, str) for text in self.stop):
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
 
+  @property
+  def turn_limits(self) -> TurnConfig:
+    """Those of `turns`; ValueError where a response is one turn."""
+    if self.turns is None:
+      raise ValueError('rollout.turns = None: these rollouts have no episodes')
+    return self.turns
+
 
 class Collector:
   """Fills one batch of trajectories with rewards."""
@@ -96,7 +114,7 @@ class Collector:
     engine: Engine,
     score: Callable,
     prompts: PromptSet,
-    selector: HostSelector,
+    selector: PromptSelector,
     verifier: TextVerifier | TokenVerifier,
     key: jax.Array,
     learned: LearnedRewards = NO_LEARNED,
@@ -108,12 +126,17 @@ class Collector:
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.verifier, self.key = selector, verifier, key
     self._learned, self._judges = learned, judges
-    self._weights = {**self.task.reward_weights, **judges.weights}
+    self._add_scores = functools.partial(
+      with_learned, {**learned.weights, **judges.weights}
+    )
+    # Of this round, where an opponent's rows will come; None: they will not.
+    self._sides: list[compared.Side] | None = None
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
     # Whether samplers have devices of their own, and what they have begun.
-    self.apart, self._ahead = mesh != engine.mesh, None
+    self.apart = mesh != engine.mesh
+    self._ahead: tuple[Sampler, Trajectories] | None = None
     self.row_inputs = functools.partial(
       token_inputs, prompts.task, prompts.tokenizer
     )
@@ -125,6 +148,13 @@ class Collector:
     self.jitted_rows = functools.cache(
       lambda function: jax.jit(function, out_shardings=self.rows)
     )
+
+  @property
+  def _weights(self) -> dict[str, float]:
+    """Of the components that each side's rows have when they are judged."""
+    late = () if self._sides is None else self._judges.compares
+    weights = {**self.task.reward_weights, **self._judges.weights}
+    return {name: x for name, x in weights.items() if name not in late}
 
   def collect(
     self,
@@ -145,31 +175,35 @@ class Collector:
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)
-    (sampler, begun), self._ahead = self._ahead or (sampler, None), None
+    begun = None
+    if self._ahead is not None:
+      (sampler, begun), self._ahead = self._ahead, None
     trajs, rounds, kept = [], [], []
+    metrics = {}
     filtered = method.group_filter is not None
-    extends = hasattr(method.rollout, 'extend')
+    wrapper = method.wrapper
+    extends = wrapper.extends
     early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      drawn, judged, last = self._draw(sampler, method.rollout, begun)
+      drawn, judged, last = self._draw(sampler, wrapper, begun)
       begun = None
       traj = self._joined(drawn)
       if early:
         traj, metrics = score(traj)  # runs while the host verifies
-      learned = self._learned.score(traj)
+      learned = self._scores(traj)
       judged.append(self.judge(*last))
       done = joined([part for part, _ in judged])
       components = [c for _, part in judged for c in part]
-      traj = self._with_rewards(traj, components, learned)
+      traj = self._with_rewards(traj, components, learned, done.beats_NGG)
+      rounds.append(done)
+      if extends:
+        traj, more = self._extended(traj, done, sampler, wrapper)
+        rounds += more
       indices = done.indices[:: self.prompts.players]
       self.selector.observe(indices, self._summary_of(judged))
-      rounds.append(done)
       if early:
         lengths = done.responses['length'].reshape(done.reward_NG.shape)
         return traj, metrics, rounds, lengths
-      if extends:
-        traj, more = method.rollout.extend(traj, done, sampler)
-        rounds += more
       trajs.append(traj)
       if not filtered:
         break
@@ -179,8 +213,7 @@ class Collector:
       ]
       if len(kept) >= rollout.num_prompts:
         break
-    if filtered:
-      traj = self._fill(trajs, kept)
+    traj = self._fill(trajs, kept) if filtered else trajs[-1]
     # The batch is of no single round: read its lengths.
     lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
@@ -200,7 +233,10 @@ class Collector:
     self._ahead = sampler, sampler.start(arrays, examples)
 
   def _draw(
-    self, sampler: Sampler, piece: Any, begun: Trajectories | None
+    self,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
+    begun: Trajectories | None,
   ) -> tuple[list[Trajectories], list[tuple], tuple]:
     """(rows of all parts, judged ones of all but the last, the last).
 
@@ -208,12 +244,13 @@ class Collector:
     the one before it has been decoded, which the host then judges. All at once
     would not do: CPUs decode them side by side.
     """
+    self._sides = None if wrapper.rivals is None else []
     count, players = self._rollout.num_prompts, self.prompts.players
     chosen = self.selector.select(count // players)
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
     examples, *arrays = self.prompts.batch(chosen)
     size = count // self._rollout.parts
-    drawn, judged, last = [], [], None
+    drawn, judged, last = [], [], ()
     for place in range(0, count, size):
       own = slice(place, place + size)
       if drawn:
@@ -221,11 +258,11 @@ class Collector:
       traj = begun
       if traj is None:
         traj = sampler.start(
-          [x[own] for x in arrays], examples[own], piece=piece
+          [x[own] for x in arrays], examples[own], piece=wrapper
         )
       if self.apart:
         traj = processes.put(traj, self.whole)
-      if last is not None:
+      if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
       last = (traj, examples[own], indices[own])
@@ -245,9 +282,16 @@ class Collector:
     given_B: np.ndarray | int = 0,
   ) -> tuple[Trajectories, Round]:
     """The rewarded rows and the round; given_B: see judge."""
-    learned = self._learned.score(traj)
+    learned = self._scores(traj)
     done, components = self.judge(traj, examples, indices, given_B)
-    return self._with_rewards(traj, components, learned), done
+    traj = self._with_rewards(traj, components, learned, done.beats_NGG)
+    return traj, done
+
+  def _scores(self, traj: Trajectories) -> dict[str, jax.Array]:
+    """Learned scores that are due before rows of an opponent have come."""
+    if self._sides is None:
+      return self._learned.score(traj)
+    return self._learned.single(traj)
 
   def judge(
     self,
@@ -265,28 +309,28 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
+    said, sides = self.verifier.said(texts, own), self._sides
     outcomes = self._judges.add(
       self.verifier.outcomes(traj, examples, texts, due_B),
       examples,
-      self.verifier.said(texts, own),
+      said,
       traj.group_size,
+      single=sides is not None,
     )
-    weights = self._weights
+    if sides is not None:
+      sides.append(compared.Side(outcomes, said))
     components = [o.components for o in outcomes]
-    reward_B = np.asarray(
-      [np.nan if c is None else base.combine(c, weights) for c in components],
-      np.float32,
-    )
     return Round(
       indices=indices,
       examples=examples,
       texts=texts,
       errors=[o.error for o in outcomes],
-      reward_NG=reward_B.reshape(-1, traj.group_size),
+      reward_NG=total_rewards(components, self._weights, traj.group_size),
       tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
       shown=self.verifier.shown(),
       metrics={**self.verifier.metrics(), **self._judges.metrics()},
+      beats_NGG=self._judges.beats_NGG,
     ), components
 
   def _summary_of(self, judged):
@@ -301,24 +345,51 @@ class Collector:
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
     length_NG = done.responses['sampled'][: logp_NG.size].reshape(shape)
     outcome = [c[base.OUTCOME] if c else 0.0 for c in components]
-    summary = GroupSummary(
-      reward_NG=done.reward_NG,
-      right_NG=np.asarray(outcome, np.float32).reshape(shape) > 0.5,
-      length_NG=length_NG,
-      entropy_NG=-logp_NG.reshape(shape) / np.maximum(length_NG, 1),
-    )
+    arrays: dict[str, Any] = {
+      'reward_NG': done.reward_NG,
+      'right_NG': np.asarray(outcome, np.float32).reshape(shape) > 0.5,
+      'length_NG': length_NG,
+      'entropy_NG': -logp_NG.reshape(shape) / np.maximum(length_NG, 1),
+    }
+    summary = GroupSummary(**arrays)
     # The groups of all players of a game are of one index.
     games = shape[0] // self.prompts.players
     return jax.tree.map(lambda x: x.reshape(games, -1), summary)
 
-  def _with_rewards(self, traj, components, learned):
+  def _extended(
+    self,
+    traj: Trajectories,
+    done: Round,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
+  ) -> tuple[Trajectories, list[Round]]:
+    """(groups with what a rollout piece adds, the rounds of that).
+
+    Groups of policy and opponent get the scores of all that compare rows, and
+    the rounds, `done` too, the rewards.
+    """
+    traj, rounds = wrapper.extend(traj, done, sampler)
+    kind, sides = wrapper.rivals, [done, *rounds]
+    if kind is None or self._sides is None:
+      return traj, rounds
+    judged = compared.judged(self._judges, self._sides, sides, kind)
+    scores = self._learned.compare(traj, kind)
+    scores = {**scores, **processes.put(judged, self.whole)}
+    if scores:
+      traj = self.jitted(self._add_scores)(traj, scores)
+    return traj, rounds
+
+  def _with_rewards(self, traj, components, learned, beats_NGG=None):
     """Puts rewards on the device; a failed sample gets valid = 0.
 
-    learned: scores that the device has already.
+    learned: scores that the device has already. beats_NGG: see Judges.
     """
     arrays = reward_arrays(components, self._weights)
     rewards, total, valid = processes.put(arrays, self.whole)
     described = self.jitted(self.row_inputs)(traj)
+    if beats_NGG is not None:
+      beats_BG = beats_NGG.reshape(-1, traj.group_size)
+      described = {**described, BEATS: processes.put(beats_BG, self.whole)}
     traj = traj.replace(
       rewards=rewards,
       reward_B=total,
@@ -346,4 +417,4 @@ class Collector:
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
-  return method.group_filter(traj)
+  return method.group_filter(CreditContext(traj.reward_B, traj)).value

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rl_jax.models import assistant_turn
 from rl_jax.tasks.base import Example, Logged
 
 
@@ -14,7 +15,7 @@ def closing_ids(tokenizer: Any) -> tuple[int, ...]:
     return ()
   asked = ({'role': 'user', 'content': 'a'},)
   said = (*asked, {'role': 'assistant', 'content': 'b'})
-  ids = tokenizer.encode_added((asked, True), (said, False))
+  ids = tokenizer.encode_added((asked, False), (said, False))
   ends = [i for i, x in enumerate(ids) if x in tokenizer.eos_ids]
   return tuple(ids[ends[-1] + 1 :]) if ends else ()
 
@@ -31,7 +32,7 @@ def encode_logged(
   they have such.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
-    conversation goes on.
+    conversation goes on, or opens turns in another way than these begin.
   """
   ids, trained = [], []
 
@@ -55,17 +56,27 @@ def encode_logged(
     if turn['role'] == 'assistant':
       opened = (tuple(messages), True)
       if closed is not None:
-        more = tokenizer.encode_added(closed, opened, **example.arguments)
-        add(more, False)
+        add(_between(tokenizer, closed, opened, example.arguments), False)
       closed = ((*messages, turn), False)
-      answer = tokenizer.encode_added(opened, closed, **example.arguments)
+      is_last = turn is logged.messages[-1]
+      answer = tokenizer.encode_turn(
+        messages, turn, is_last, **example.arguments
+      )
       ends = [i for i, x in enumerate(answer) if x in tokenizer.eos_ids]
       size = ends[-1] + 1 if ends else len(answer)
       add(answer[:size], True)
       if not ends:
         add([end], True)
       rest = answer[size:]
-      if turn is not logged.messages[-1]:
+      if not is_last:
         add(rest, False)
     messages.append(turn)
   return ids, trained
+
+
+def _between(tokenizer, closed, opened, variables) -> list[int]:
+  """What stands between two turns of the assistant."""
+  try:
+    return tokenizer.encode_added(closed, opened, **variables)
+  except assistant_turn.RewrittenError as error:
+    raise ValueError(f'{error}; {assistant_turn.EACH_A_ROW}') from error

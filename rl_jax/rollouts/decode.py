@@ -26,9 +26,11 @@ from rl_jax.types import POLICY, Array
 
 # Each width is a loop of its own in the program, which must be compiled.
 MOST_WIDTHS = 8
-# Layers of all these loops: each compiles for 0.3 to 0.5 s. A small cache adds
-# four loops.
+# Layers of all these loops on CPU, where each compiles for 0.3 to 0.5 s. A
+# small cache adds four loops.
 MOST_LAYERS = 64
+# On accelerators, where a loop compiles for seconds, however few its layers.
+MOST_ON_ACCELERATORS = 2
 # From all rows to the first narrower width.
 LEAST_RATIO = 5 / 4
 # Deep models have few widths, and each holds a quarter of the one before.
@@ -45,13 +47,19 @@ FEWEST_WIDE = 3
 LONG = 512
 
 
-def batch_widths(rows: int, new_tokens: int, num_layers: int) -> list[int]:
+def most_widths(cfg: models.ModelConfig) -> int:
+  """Returns how many widths a program may have; each must be compiled."""
+  if not cfg.platform.is_cpu:
+    return MOST_ON_ACCELERATORS
+  return min(MOST_WIDTHS, max(1, MOST_LAYERS // cfg.num_layers))
+
+
+def batch_widths(rows: int, new_tokens: int, most: int) -> list[int]:
   """The width to begin with and those to narrow to: 8, 16, 24, 32, 48, 64...
 
   Powers of two and one and a half of them: the products of 88 rows take the
-  time of 96. If these are more than may be compiled, some are left out.
+  time of 96. If these are more than `most`, some are left out.
   """
-  most = min(MOST_WIDTHS, max(1, MOST_LAYERS // num_layers))
   if new_tokens < FEWEST_TOKENS or rows < 2 * NARROWEST or most == 1:
     return [rows]
   doublings = range(rows.bit_length())
@@ -101,7 +109,7 @@ def decode(
   decoder = make(weights, cfg, sampling, begun, group, max_tokens)
   widths = [slots]
   if sampling.may_end:  # without any, rows last until their limit together
-    widths = batch_widths(slots, new_tokens, cfg.num_layers)
+    widths = batch_widths(slots, new_tokens, most_widths(cfg))
   wide = wide_widths(widths, total, max_tokens) if decoder.grows else []
   if wide:
     s = decoder.start(rows, slots, models.first_places(max_tokens))
@@ -170,13 +178,13 @@ class Decoder:
       s,
     )
     if width == last:
-      return s.grown(self.max_tokens)
+      return s.grown(self.max_tokens, self.cfg.platform)
 
     def fit(s):
       return self.in_a_small_cache(s.narrowed(narrower), widths[1:], last)
 
     def are_too_many(s):
-      s = s.grown(self.max_tokens)
+      s = s.grown(self.max_tokens, self.cfg.platform)
       for width in widths[1:]:
         if width >= last:
           s = self.until(s, width).narrowed(width)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from rl_jax import models
 from rl_jax.rollouts import lookup
-from rl_jax.rollouts.drafts import PromptLookup
+from rl_jax.rollouts.drafts import PreviousResponses, PromptLookup
 from rl_jax.rollouts.slots import Slots
 from rl_jax.rollouts.speculative import SpeculativeDecoder
 from rl_jax.types import Array
@@ -17,6 +17,7 @@ from rl_jax.types import Array
 class LookupDecoder(SpeculativeDecoder):
   """Guesses by lookup.repeated; context_NC: see context_of."""
 
+  drafts: PromptLookup | PreviousResponses
   context_NC: Array
 
   def draft(

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 
 from rl_jax import models, randomness
 from rl_jax.rollouts import acceptance
+from rl_jax.rollouts.drafts import DraftModel
 from rl_jax.rollouts.sampling import sample_token
 from rl_jax.rollouts.slots import Slots
 from rl_jax.rollouts.speculative import SpeculativeDecoder, known_or_drafted
 from rl_jax.types import Array
 
 
-@struct.dataclass(kw_only=True)
-class Drafting:
+class Drafting(struct.PyTreeNode, kw_only=True):
   """A draft so far: `drafted` tokens; stopped: rows that get no more."""
 
   token_WK: Array
@@ -34,6 +34,7 @@ class ModelDecoder(SpeculativeDecoder):
   model_weights: as prepare_weights makes them. head: of acceptance, or None.
   """
 
+  drafts: DraftModel
   model: models.ModelConfig
   model_weights: Any
   head: Any

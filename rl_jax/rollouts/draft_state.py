@@ -56,7 +56,7 @@ class DraftState:
 
 @jax.jit
 def _means(counts):
-  passes, tokens, drafted = sum(counts)
+  passes, tokens, drafted = jnp.stack(counts).sum(axis=0)
   passes = jnp.maximum(passes, 1)
   return {
     'rollout/accepted_length': tokens / passes,

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from rl_jax.models import transformer
-from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.beam_search import beam_search
 from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
 from rl_jax.rollouts.drafts import Drafts
@@ -19,6 +19,7 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Engine:
   start: Callable
   generate: Any
   mesh: jax.sharding.Mesh
+  drafts: DraftState
   begin: Any = None
   turn: Any = None
   finish: Any = None
   narrowed: Callable | None = None
   opponents: Any = None
   variant: Any = None
-  drafts: DraftState | None = None
 
 
 def make_engine(
@@ -150,7 +151,7 @@ def _make_generate(fixed, mesh, drafting, drafts):
   jitted = jax.jit(
     functools.partial(function, **fixed),
     out_shardings=mesh_lib.replicated(mesh),
-    compiler_options=compilation.options(),
+    compiler_options=compilation.options(Platform.of_mesh(mesh)),
   )
   return jitted if speculative is None else GenerateWithDrafts(jitted, drafts)
 
@@ -183,14 +184,14 @@ def _episodes(model, sampling, turns, mesh):
     shards = layout.parts(playing.num_prompts, 'sampled_rows')
     most = live_B.reshape(shards, -1).sum(axis=1).max()
     widths = turn_decode.widths_of_turns(
-      *(total // shards, playing.max_tokens, model.num_layers)
+      total // shards, playing.max_tokens, decode.most_widths(model)
     )
     width = min(width for width in widths if width >= most)
     if width * shards >= playing.row_W.shape[0]:
       return playing
     return narrow(playing, processes.put(live_B, whole), width=width)
 
-  options = compilation.options()
+  options = compilation.options(Platform.of_mesh(mesh))
   narrow = jax.jit(
     turn_decode.narrowed, static_argnames='width', out_shardings=rows
   )

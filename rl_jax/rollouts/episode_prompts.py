@@ -39,8 +39,9 @@ class EpisodePrompts(PromptSet):
     self._opened: dict[int, Opened] = {}  # of the newest batch
     super().__init__(task, split, tokenizer, max_prompt_tokens, overlong)
     first = list(self._opened.values())
-    if all(one.failure for one in first):
-      kind, detail = first[0].failure
+    failures = [one.failure for one in first if one.failure]
+    if len(failures) == len(first):
+      kind, detail = failures[0]
       raise ValueError(
         f'{type(task).__name__}: none of {len(first)} episodes of split '
         f'{split!r} begins; the first one, seed {seed_of(first[0])}: {kind}: '
@@ -48,7 +49,7 @@ class EpisodePrompts(PromptSet):
       )
 
   def batch(
-    self, indices: Sequence[int]
+    self, indices: Sequence[int] | np.ndarray
   ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
     """See PromptSet; of a game the prompts of all players, side by side.
 

@@ -7,6 +7,7 @@ say behind the rows.
 """
 
 from collections.abc import Callable, Sequence
+import dataclasses
 import functools
 import time
 from typing import Any
@@ -146,7 +147,8 @@ class Episodes(Journaled):
       for side, host in zip(sides, hosts, strict=True):
         said = self._observations(side, host, own)
         if side.live_B.any():
-          if self._players == 1:  # in a game rows also wait for each other
+          # In a game rows also wait for each other.
+          if self._players == 1 and engine.narrowed is not None:
             side.playing = engine.narrowed(side.playing, side.live_B)
           side.playing, side.tokens = engine.turn(
             side.weights, side.playing, processes.put(said, whole)
@@ -270,13 +272,30 @@ class Episodes(Journaled):
       )
     if opponent:
       traj = engine.opponents(traj)
-    begun = engine.begin(params, traj=traj, key=key, **acting)
-    if recorded is not None:
-      where = recorded.begun_B, recorded.given_B, recorded.open_B
-      return Side(players, *begun, recorded.live_B, *where, recorded.turn_BT)
+    weights, playing, tokens = engine.begin(
+      params, traj=traj, key=key, **acting
+    )
     none_B = np.zeros(B, np.int32)
-    return Side(
-      players, *begun, live_B, none_B, none_B, none_B, np.full((B, T), -1)
+    side = Side(
+      players=players,
+      weights=weights,
+      playing=playing,
+      tokens=tokens,
+      live_B=live_B,
+      begun_B=none_B,
+      given_B=none_B,
+      turns_B=none_B,
+      turn_BT=np.full((B, T), -1),
+    )
+    if recorded is None:
+      return side
+    return dataclasses.replace(
+      side,
+      live_B=recorded.live_B,
+      begun_B=recorded.begun_B,
+      given_B=recorded.given_B,
+      turns_B=recorded.open_B,
+      turn_BT=recorded.turn_BT,
     )
 
   def _named(self, example):
@@ -348,8 +367,10 @@ class Episodes(Journaled):
     side.begun_B = host['length']
     side.given_B = side.begun_B + length_B
     side.context_B = np.where(forget_B, side.begun_B, side.context_B)
+    arrays: Any = (ids_BO, length_B, side.live_B, forget_B)
+    ids_BO, length_B, live_B, forget_B = arrays
     return Said(
-      ids_BO=ids_BO, length_B=length_B, live_B=side.live_B, forget_B=forget_B
+      ids_BO=ids_BO, length_B=length_B, live_B=live_B, forget_B=forget_B
     )
 
   def _next_ids(self, player, finished, room):

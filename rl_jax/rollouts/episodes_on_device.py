@@ -19,8 +19,7 @@ from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.types import Array, Trajectories, Turns
 
 
-@struct.dataclass(kw_only=True)
-class _Played:
+class _Played(struct.PyTreeNode, kw_only=True):
   """Episodes after a turn has been drawn, which nothing has answered yet.
 
   turn: its number. live: rows that have had it. begun: tokens before its
@@ -174,8 +173,11 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
   of_states = numbers_BK(played.state_BK)
   of_actions = numbers_BK(played.action_BK)
   after_states = traj.group_size * turn_1K.size  # one numbering for both
+  reward_BK = jnp.zeros_like(played.duration_BK)
+  for name, weight in weights.items():
+    reward_BK += weight * played.rewards[name]
   turns = Turns(
-    reward_BK=sum(w * played.rewards[name] for name, w in weights.items()),
+    reward_BK=reward_BK,
     state_BK=of_states,
     action_BK=jnp.where(of_actions < 0, -1, of_actions + after_states),
     calls_BK=played.calls_BK,

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from rl_jax import models, randomness
 from rl_jax.pieces.logits.transforms import policies_of
@@ -19,9 +20,9 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 
 def start_trajectories(
-  prompt_NP: Array,
-  prompt_mask_NP: Array,
-  prompt_id_N: Array,
+  prompt_NP: ArrayLike,
+  prompt_mask_NP: ArrayLike,
+  prompt_id_N: ArrayLike,
   *,
   group_size: int,
   max_response_tokens: int,
@@ -32,7 +33,7 @@ def start_trajectories(
 
   first_serial: the run's serial of the first group; the others follow.
   """
-  num_prompts = prompt_NP.shape[0]
+  num_prompts = jnp.shape(prompt_NP)[0]
   rows = num_prompts * group_size
   shape = (rows, max_response_tokens)
   serial_N = first_serial + jnp.arange(num_prompts, dtype=jnp.int32)
@@ -163,7 +164,13 @@ def decoded_rows(
 
 
 def filled(traj: Trajectories, rows: Rows) -> Trajectories:
-  """traj with what its rows hold now."""
+  """traj with what its rows hold now.
+
+  What a program only passes on is tied to the rows that it has decoded: where
+  results are gathered, XLA for TPU would otherwise move the gather of the
+  prompts into the loop over tokens, and repeat it at every step.
+  """
+  traj, rows = jax.lax.optimization_barrier((traj, rows))
   return traj.replace(
     response_BT=rows.response_BT,
     kind_BT=rows.kind_BT,
@@ -210,7 +217,7 @@ def stop_states(
 def prepare_weights(
   params: dict[str, Any], cfg: models.ModelConfig, values: bool = False
 ) -> Any:
-  """Weights of decode_step: compute dtype, whole over fsdp, one tree a layer.
+  """Weights of decode_step: compute dtype, whole over fsdp, by layer on CPU.
 
   Scales of norms keep their dtype: forward applies them in float32. values:
   with the value head, as it is.
@@ -231,4 +238,4 @@ def prepare_weights(
     if name in params
   }
   head = {'value_head': params['value_head']} if values else {}
-  return models.unstacked(whole, cfg) | head
+  return models.decoding_weights(whole, cfg) | head

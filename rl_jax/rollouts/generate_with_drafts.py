@@ -50,10 +50,11 @@ def generate_with_drafts(
   traj = filled(traj, rows)
   if memory:
     memory = draft_memory.remembered(memory, traj)
+  assert rows.passes_B3 is not None
   return traj, memory, rows.passes_B3.sum(axis=0)
 
 
-def _by_lookup(drafts, memory, traj):
+def _by_lookup(drafts, memory, traj) -> dict[str, Any]:
   """Arguments of decoded_rows."""
   previous_NT = None
   if memory:
@@ -71,7 +72,7 @@ def _by_lookup(drafts, memory, traj):
   return {'make': make, 'by_prompt': context_NC}
 
 
-def _by_model(drafts, model, params, traj):
+def _by_model(drafts, model, params, traj) -> dict[str, Any]:
   """The same."""
 
   def make(shared, own, begun):

@@ -1,6 +1,6 @@
 """Which prompts come next, decided on the host before a dispatch."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,23 @@ import numpy as np
 
 from rl_jax import randomness
 from rl_jax.types import GroupSummary
+
+
+class PromptSelector(Protocol):
+  """What chooses the prompts of a source."""
+
+  @property
+  def state(self) -> Any:
+    """What a checkpoint holds."""
+
+  @state.setter
+  def state(self, value: Any) -> None: ...
+
+  def select(self, count: int) -> np.ndarray:
+    """Indices of the next prompts; moves the state on."""
+
+  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
+    """Gives the selector the outcomes of the prompts; summary: NumPy arrays."""
 
 
 class HostSelector:

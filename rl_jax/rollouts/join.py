@@ -1,5 +1,7 @@
 """Rounds of trajectories laid end to end, and groups picked out of them."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 
@@ -26,19 +28,21 @@ def alike(*trajs: Trajectories) -> list[Trajectories]:
   return [_same_fields(t, width, names) for t in trajs]
 
 
-def laid_end_to_end(trajs: tuple) -> Trajectories:
+def laid_end_to_end(trajs: Sequence[Trajectories]) -> Trajectories:
   """All groups of rows with equal fields and widths."""
   return jax.tree.map(lambda *xs: jnp.concatenate(xs), *trajs)
 
 
-def join_rounds(trajs: tuple) -> Trajectories:
+def join_rounds(trajs: Sequence[Trajectories]) -> Trajectories:
   """All groups of several rounds laid end to end."""
   return laid_end_to_end(alike(*trajs))
 
 
-def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
+def take_from_rounds(
+  trajs: Sequence[Trajectories], group_N: jax.Array
+) -> Trajectories:
   """Groups picked out of several rounds laid end to end."""
-  num_prompts, trajs = trajs[0].num_prompts, alike(*trajs)
+  num_prompts = trajs[0].num_prompts
 
   def take(*xs):
     x = jnp.concatenate(xs)
@@ -46,7 +50,7 @@ def take_from_rounds(trajs: tuple, group_N: jax.Array) -> Trajectories:
     groups = x.reshape(num_prompts * len(xs), rows, *x.shape[1:])
     return groups[group_N].reshape(-1, *x.shape[1:])
 
-  return jax.tree.map(take, *trajs)
+  return jax.tree.map(take, *alike(*trajs))
 
 
 def join_chunks(

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.models import heads, transformer
-from rl_jax.models.judge_source import Judge, Said
+from rl_jax.models.judge_source import PAIRS, Judge, Said
+from rl_jax.pieces.ops.rivals import rivals
 from rl_jax.rollouts import judge_questions
 from rl_jax.rollouts.engine import Engine
 from rl_jax.rollouts.rubric import Reviser, Rubric
@@ -46,10 +47,13 @@ class Judges:
   """weights: what each adds to the reward of the task, by name.
 
   rubrics: by name; their `state` is JSON-able and belongs in checkpoints.
+  beats_NGG: of the last call, how often sample i beats sample j of its prompt,
+  by the first judge of pairs that has a weight; None without one.
   """
 
   def __init__(self, judges: Sequence[Asked] = ()):
     self._judges, self._policy = tuple(judges), None
+    self.beats_NGG: np.ndarray | None = None
     self.weights: Mapping[str, float] = {
       one.source.name: one.source.weight for one in judges
     }
@@ -58,6 +62,11 @@ class Judges:
       for one in judges
     }
     self._unread: list[float] = []
+
+  @property
+  def compares(self) -> list[str]:
+    """Names of the judges whose questions are about several responses."""
+    return [x.source.name for x in self._judges if x.source.compares]
 
   def begin(self, params: Any) -> None:
     """Of an iteration; params: that sample, for judges that are the policy."""
@@ -94,25 +103,37 @@ class Judges:
     examples: Sequence[Any],
     texts: Sequence[Said],
     group_size: int,
+    single: bool = False,
   ) -> list[Outcome]:
     """The outcomes with a component for each judge; those without stay so.
 
     texts: of this process' own rows, or the turns of episodes. A row that a
     question is too long for has no components any more, with the reason.
+    single: without the judges that compare responses, see `compare`.
     """
-    if not self._judges:
-      return list(outcomes)
-    parts = processes.gather([texts[row] for row in range(len(texts))])
-    every = [text for part in parts for text in part]
-    due = {row for row, one in enumerate(outcomes) if one.components}
-    found, self._unread = list(outcomes), []
-    for judge in self._judges:
-      found = self._judged(judge, found, examples, every, due, group_size)
-    return found
+    of = [x for x in self._judges if not (single and x.source.compares)]
+    return self._add(of, outcomes, examples, texts, group_size)
+
+  def compare(
+    self,
+    outcomes: Sequence[Outcome],
+    examples: Sequence[Any],
+    texts: Sequence[Said],
+    group_size: int,
+    kind: str,
+  ) -> list[Outcome]:
+    """As `add`, by the judges that compare responses.
+
+    Groups hold rows of policy and opponent; kind: the pairs that a judge of
+    pairs is asked about, see ops.rivals.
+    """
+    of = [one for one in self._judges if one.source.compares]
+    rival_GG = rivals(kind, group_size)
+    return self._add(of, outcomes, examples, texts, group_size, rival_GG)
 
   def metrics(self) -> dict[str, float]:
     """Of the last call: the share of answers that could not be read."""
-    if not self._judges:
+    if not self._unread:
       return {}
     versions = [state['version'] for state in self.state.values()]
     return {
@@ -120,37 +141,70 @@ class Judges:
       'rollout/rubric_version': float(max(versions)),
     }
 
-  def _judged(self, judge, outcomes, examples, texts, due, group_size):
+  def _add(self, judges, outcomes, examples, texts, group_size, rival_GG=None):
+    self._unread, self.beats_NGG = [], None
+    if not judges:
+      return list(outcomes)
+    parts = processes.gather([texts[row] for row in range(len(texts))])
+    every = [text for part in parts for text in part]
+    due = {row for row, one in enumerate(outcomes) if one.components}
+    groups, found = _Groups(examples, due, group_size, rival_GG), list(outcomes)
+    for judge in judges:
+      found = self._judged(judge, found, every, groups)
+    return found
+
+  def _judged(self, judge, outcomes, texts, groups):
     """Of one judge, in one call for all prompts."""
-    source, asked = judge.source, []
-    texts = [source.told(said) for said in texts]
-    rubric, judged = self.rubrics[source.name], []
-    for n, example in enumerate(examples):
-      rows = range(n * group_size, (n + 1) * group_size)
-      shown = {row - rows.start: texts[row] for row in rows if row in due}
-      asked.append(
-        judge_questions.questions(source, example, shown, rubric.text)
-      )
+    source, rubric = judge.source, self.rubrics[judge.source.name]
+    texts, judged = [source.told(said) for said in texts], []
+    asked = groups.questions(source, texts, rubric.text)
     ids = [judge.encode(question) for group in asked for question in group]
     long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]
     params = self._policy if judge.params is None else judge.params
     answers = judge.read(params, [x[: source.max_tokens] for x in ids])
-    unread, place, found = 0, 0, list(outcomes)
-    for n, (example, group) in enumerate(zip(examples, asked, strict=True)):
+    unread, place, found, beats = 0, 0, list(outcomes), []
+    G = groups.size
+    for n, (example, group) in enumerate(
+      zip(groups.examples, asked, strict=True)
+    ):
       own = range(place, place + len(group))
-      score_G, bad = judge_questions.scores(
-        source, group, answers[own.start : own.stop], group_size
-      )
+      said = answers[own.start : own.stop]
+      score_G, bad = judge_questions.scores(source, group, said, G)
+      if source.form == PAIRS:
+        beats.append(judge_questions.preferences(source, group, said, G))
       cut = {r for i in long if i in own for r in group[i - place].rows}
-      for g in range(group_size):
-        row = n * group_size + g
+      for g in range(G):
+        row = n * G + g
         if found[row].components:
           judged.append((example.prompt, texts[row], score_G[g]))
           found[row] = _with_score(found[row], source, score_G[g], g in cut)
       unread, place = unread + bad, own.stop
+    if beats and source.weight and self.beats_NGG is None:
+      self.beats_NGG = np.stack(beats).astype(np.float32)
     rubric.see(judged)
     self._unread.append(unread / max(1, len(ids)))
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Groups:
+  """due: rows that are judged. rival_GG: see judge_questions.questions."""
+
+  examples: Sequence[Any]
+  due: set[int]
+  size: int
+  rival_GG: np.ndarray | None
+
+  def questions(self, source, texts, rubric):
+    """Of one judge, a list for each prompt."""
+    asked = []
+    for n, example in enumerate(self.examples):
+      rows = range(n * self.size, (n + 1) * self.size)
+      shown = {row - rows.start: texts[row] for row in rows if row in self.due}
+      asked.append(
+        judge_questions.questions(source, example, shown, rubric, self.rival_GG)
+      )
+    return asked
 
 
 def _with_score(outcome, source, score, cut):
@@ -218,12 +272,14 @@ class Reader:
     return jax.jit(read, out_shardings=mesh_lib.replicated(self.mesh))
 
   def _texts(self, params, prompt, mask):
+    assert self.engine is not None and self.stop is not None
+    text = self.stop.text
     ids = np.arange(self.rows, dtype=np.int32)
     traj = self.engine.start(prompt, mask, ids, 0, 0)
     traj = self.engine.generate(params, traj=traj, key=self.key)
     tokens, sizes = processes.read((traj.response_BT, traj.length_B))
     pairs = zip(tokens, sizes, strict=True)
-    return [self.stop.text(row[:size]) for row, size in pairs]
+    return [text(row[:size]) for row, size in pairs]
 
 
 def numbers_behind(

@@ -20,7 +20,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.episode_prompts import begun
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
 from rl_jax.rollouts.rounds import Round
 from rl_jax.rollouts.step_labels import step_labels
@@ -79,7 +79,7 @@ class LoggedSet(PromptSet):
     if (
       0 in labels
       and 1 in labels
-      and all(getattr(loss, 'imitates', False) for loss in method.losses)
+      and all(loss.imitates for loss in method.losses)
     ):
       raise ValueError(
         f'rollout.group_size = {len(labels)}: the method would learn the '
@@ -87,13 +87,13 @@ class LoggedSet(PromptSet):
         'chosen ones alone'
       )
     for path, piece in method.pieces():
-      if first.distance is None and _DISTANCE in getattr(piece, 'reads', ()):
+      if first.distance is None and _DISTANCE in piece.reads:
         raise ValueError(
           f'method.{path} reads the field semantic_distance of pairs, which '
           f'the data of {type(self.task).__name__} do not have; '
           'experiments.embed_pairs writes it'
         )
-      if first.label is None and getattr(piece, 'labelled', False):
+      if first.label is None and piece.labelled:
         raise ValueError(
           f'method.{path} reads labels (chosen, rejected; true, false), which '
           f'the data of {type(self.task).__name__} do not have; for scores '
@@ -134,7 +134,7 @@ class LoggedSource:
   """
 
   prompts: LoggedSet
-  selector: HostSelector
+  selector: PromptSelector | None  # None: rows are read by index only
   score: Callable
   mesh: jax.sharding.Mesh
   num_prompts: int
@@ -175,11 +175,18 @@ class LoggedSource:
     self, first_serial: int, policy_version: int
   ) -> tuple[Trajectories, Round]:
     """The next groups, not yet scored."""
+    assert self.selector is not None
     indices = self.selector.select(self.num_prompts)
     traj, examples = self.read(indices, first_serial)
     traj = traj.replace(
       policy_version_B=np.full_like(traj.policy_version_B, policy_version)
     )
+    responses: dict[str, Any] = {
+      'response': traj.response_BT,
+      'length': traj.length_B,
+      'finished': traj.finished_B,
+      'logp': traj.logp_behaviour_BT,
+    }
     done = Round(
       indices=indices,
       examples=examples,
@@ -189,12 +196,7 @@ class LoggedSource:
         traj.num_prompts, -1
       ),
       tokens=0,  # none is sampled
-      responses={
-        'response': traj.response_BT,
-        'length': traj.length_B,
-        'finished': traj.finished_B,
-        'logp': traj.logp_behaviour_BT,
-      },
+      responses=responses,
     )
     self._check_agreement(done)
     whole = mesh_lib.replicated(self.mesh)
@@ -204,7 +206,7 @@ class LoggedSource:
     self, indices: np.ndarray, first_serial: int
   ) -> tuple[Trajectories, list[base.Example]]:
     """The groups (numpy) of these places in the data, and their examples."""
-    examples, *arrays = self.prompts.batch(indices)
+    examples, prompt, mask, ids = self.prompts.batch(indices)
     records = [self.prompts.responses(example) for example in examples]
     if self.mismatched:
       records = [
@@ -214,7 +216,7 @@ class LoggedSource:
         )
       ]
     traj = logged_rows(
-      tuple(arrays),
+      (prompt, mask, ids),
       records,
       self.prompts.max_response_tokens,
       first_serial,
@@ -267,7 +269,7 @@ def logged_rows(
   live = live.reshape(-1)
   length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
   n = np.arange(B, dtype=np.int32)
-  return Trajectories(
+  fields: dict[str, Any] = dict(
     prompt_NP=prompt,
     prompt_mask_NP=prompt_mask,
     prompt_id_N=ids,
@@ -286,6 +288,7 @@ def logged_rows(
     reward_B=reward,
     extras=extras_of([logged for logged, *_ in rows], live, mismatched),
   )
+  return Trajectories(**fields)
 
 
 def extras_of(
@@ -303,7 +306,7 @@ def extras_of(
   if (label[live > 0] < 0).any():  # the data have no labels
     extras.pop('chosen_B')
   if mismatched:
-    extras['mismatched_B'] = 1.0 - live
+    extras['mismatched_B'] = np.float32(1.0) - live
   if rows[0].distance is not None:
     distances = [x.distance or 0.0 for x in rows]
     extras[_DISTANCE] = np.asarray(distances, np.float32)
@@ -327,6 +330,6 @@ class _Texts(Sequence):
   def __len__(self) -> int:
     return len(self._lengths)
 
-  def __getitem__(self, row: int) -> str:
+  def __getitem__(self, row: Any) -> str:
     ids = self._rows[row, : self._lengths[row]]
     return self._tokenizer.decode(int(i) for i in ids)

@@ -9,7 +9,7 @@ from rl_jax.tasks import base
 
 def reads_mismatched(method: Method) -> bool:
   """Whether a piece needs a row with the response to another prompt."""
-  return any(getattr(p, 'mismatched', False) for _, p in method.pieces())
+  return any(piece.mismatched for _, piece in method.pieces())
 
 
 def check_logged(
@@ -27,7 +27,7 @@ def check_logged(
     )
   if not count:
     for path, piece in method.pieces():
-      if getattr(piece, 'from_data', False):
+      if piece.from_data:
         raise ValueError(
           f'method.{path} learns from responses of data, which '
           'rollout.logged_prompts = 0 does not read: set it, as in '
@@ -75,11 +75,10 @@ def check_recorded(task: Any, group_size: int, method: Method) -> None:
   size = responses + more
   if group_size != size:
     for path, piece in method.pieces():
-      least = getattr(piece, 'min_group_size', 1)
-      if responses < least:
+      if responses < piece.min_group_size:
         raise ValueError(
-          f'method.{path} compares {least} responses to a prompt, but the data '
-          f'of {type(task).__name__} have {responses}'
+          f'method.{path} compares {piece.min_group_size} responses to a '
+          f'prompt, but the data of {type(task).__name__} have {responses}'
         )
     one_more = ' and the method adds the response to another prompt'
     raise ValueError(

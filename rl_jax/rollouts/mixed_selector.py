@@ -51,10 +51,10 @@ class MixedSelector:
     return {'drawn': self._drawn_K, 'parts': parts}
 
   @state.setter
-  def state(self, state: dict[str, Any]):
-    self._drawn_K = np.array(state['drawn'])
+  def state(self, value: dict[str, Any]) -> None:
+    self._drawn_K = np.array(value['drawn'])
     for name, selector in zip(self._names, self._selectors, strict=True):
-      selector.state = state['parts'][name]
+      selector.state = value['parts'][name]
 
   def select(self, count: int) -> np.ndarray:
     """Indices of the next prompts; moves the state on."""

@@ -38,7 +38,7 @@ class Asked:
   encode: Callable[[str], list[int]]
   encode_answer: Callable[[str], list[int]]
   texts: Read
-  log_probs: Read
+  log_probs: Callable[[Any, Sequence[tuple[list[int], list[int]]]], list[float]]
 
 
 class Partners:
@@ -105,7 +105,7 @@ class Partners:
   ) -> dict[Ask, tuple[str | None, str | None]]:
     """(answer, None) or (None, what is wrong) of each question."""
     started = time.perf_counter()
-    found = {}
+    found: dict[Ask, tuple[str | None, str | None]] = {}
     for one in asked:
       if one.partner not in self._partners:
         found[one] = None, _unknown(one, self._partners)

@@ -211,7 +211,7 @@ class Player:
     said, turns, start = self.episode.said, [], 0
     rewards = self._rewards()
     for k, n in enumerate(self._own()):
-      turn = {'observation': self._text(start, n + 1)[:_SHOWN]}
+      turn: dict[str, Any] = {'observation': self._text(start, n + 1)[:_SHOWN]}
       if any(reply.get('forget') for reply in said[start : n + 1]):
         turn['forgets'] = True
       turn['action'] = self.episode.actions[n]

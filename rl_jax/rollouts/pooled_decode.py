@@ -7,9 +7,10 @@ depend on counters alone: tokens are those of a cache for all (tier E2).
 
 from collections.abc import Sequence
 import dataclasses
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from rl_jax import models
+from rl_jax.models.block_pool import BlockPool
 from rl_jax.rollouts import decode
 from rl_jax.rollouts.slots import Slots
 
@@ -35,9 +36,13 @@ class PooledDecoder(decode.Decoder):
     """One token for every slot that has a place for its last one."""
     going_W = s.going()
     pools, ready = zip(
-      *(pool.assigned(going_W, s.step_W - 1) for pool in s.caches),
+      *(pool.assigned(going_W, s.step_W - 1) for pool in _pools(s)),
       strict=True,
     )
     s = self.fed(s.replace(caches=pools), ready[0], ready[0])
     going_W = s.going()
-    return s.replace(caches=tuple(pool.released(going_W) for pool in s.caches))
+    return s.replace(caches=tuple(x.released(going_W) for x in _pools(s)))
+
+
+def _pools(s: Slots) -> tuple[BlockPool, ...]:
+  return cast(tuple[BlockPool, ...], s.caches)

@@ -174,7 +174,7 @@ class PromptSet:
     raise ValueError(f'no prompt of split {self.split!r} can be used')
 
   def batch(
-    self, indices: Sequence[int]
+    self, indices: Sequence[int] | np.ndarray
   ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
     """(examples, prompt_NP i32, prompt_mask_NP f32, prompt_id_N i32)."""
     examples = [self.example(i) for i in indices]

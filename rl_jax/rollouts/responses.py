@@ -1,6 +1,7 @@
 """Responses on the host: read, decoded, and judged by their own process."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -58,7 +59,7 @@ class Texts(Sequence):
   def __len__(self) -> int:
     return len(self._length)
 
-  def __getitem__(self, row: int) -> str:
+  def __getitem__(self, row: Any) -> str:
     if row not in self._known:
       if not 0 <= row < len(self):
         raise IndexError(row)

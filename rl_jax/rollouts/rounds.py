@@ -32,6 +32,7 @@ class Round:
   responses: dict[str, np.ndarray]  # see responses.fetch_responses
   shown: Callable[[int], dict] = lambda row: {}  # more of a row, for logs
   metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+  beats_NGG: np.ndarray | None = None  # see judges.Judges
 
   @property
   def parts(self) -> list[str | None]:
@@ -66,6 +67,7 @@ def joined(rounds: Sequence[Round]) -> Round:
   if len(rounds) == 1:
     return first
   every = lambda name: [getattr(one, name) for one in rounds]
+  beats = [one for one in every('beats_NGG') if one is not None]
   return dataclasses.replace(
     first,
     indices=np.concatenate(every('indices')),
@@ -79,6 +81,7 @@ def joined(rounds: Sequence[Round]) -> Round:
       for name in first.responses
     },
     metrics=metrics_of(rounds),
+    beats_NGG=np.concatenate(beats) if beats else None,
   )
 
 
@@ -105,7 +108,19 @@ def _merged(name, rounds):
 
 def unsolved(reward_NG: np.ndarray, above: float) -> np.ndarray:
   """Prompts without a reward > above, bool [N]; NaN: verification failed."""
-  return ~(reward_NG > above).any(axis=1)
+  return ~np.any(reward_NG > above, axis=1)
+
+
+def total_rewards(
+  components: Sequence[Mapping[str, float] | None],
+  weights: Mapping[str, float],
+  group_size: int,
+) -> np.ndarray:
+  """Weighted sums of components, [N, G]; NaN for a sample without them."""
+  total = [
+    np.nan if c is None else base.combine(c, weights) for c in components
+  ]
+  return np.asarray(total, np.float32).reshape(-1, group_size)
 
 
 def reward_arrays(

@@ -52,7 +52,12 @@ class Rubric:
 
   def __init__(self, name: str, text: str, reviser: Reviser | None):
     self._name, self._reviser = name, reviser
-    self.state = {'text': text, 'version': 0, 'iterations': 0, 'seen': []}
+    self.state: dict[str, Any] = {
+      'text': text,
+      'version': 0,
+      'iterations': 0,
+      'seen': [],
+    }
 
   @property
   def text(self) -> str:

@@ -45,7 +45,7 @@ class Sampler:
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )
-    if hasattr(piece, 'begin'):
+    if piece is not None:
       traj = piece.begin(traj, self)
     return self._generate(traj, examples, transforms)
 

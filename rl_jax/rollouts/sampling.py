@@ -7,7 +7,7 @@ import chex
 from flax import struct
 import jax.numpy as jnp
 
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import check_fields, ranged
 from rl_jax.pieces.logits.transforms import (
   apply_transforms,
   policy_names,
@@ -19,9 +19,7 @@ from rl_jax.runtime import layout
 from rl_jax.types import Array, static
 
 
-@struct.dataclass(kw_only=True)
-@checked
-class SamplingConfig:
+class SamplingConfig(struct.PyTreeNode, kw_only=True):
   """How tokens are drawn.
 
   temperature comes first, then the transforms, in order. greedy takes the
@@ -36,6 +34,9 @@ class SamplingConfig:
   transforms: tuple = ()
   stop_SV: Any = None
   weights: str = static(default=TRAINER)
+
+  def __post_init__(self):
+    check_fields(self)
 
   @classmethod
   def ended_by(cls, stop: Stop, **fields: Any) -> 'SamplingConfig':

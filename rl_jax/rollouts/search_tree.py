@@ -1,6 +1,6 @@
 """A search tree over the steps of responses to one prompt: PUCT and values."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 import dataclasses
 import math
 
@@ -69,8 +69,11 @@ class Search:
       root = max(root.children, key=lambda n: (n.visits, n.score, n.below))
     return pairs
 
-  def _iteration(self, root: Node) -> Iterator[Node]:
-    """From the root down to the limit of depth, and back."""
+  def _iteration(self, root: Node) -> Generator[Node, list[Node], None]:
+    """From the root down to the limit of depth, and back once.
+
+    The visits of the root rise by 2: one here, one in back_up.
+    """
     root.visits += 1
     path = [root]
     while path[-1].children and not self._at_limit(path[-1], root):
@@ -85,8 +88,6 @@ class Search:
         child.parent = node
         child.score = node.below + child.gain
       node.children = children
-      if node.parent is not None:
-        self.back_up(path)
       path.append(self._chosen(node))
     self.back_up(path)
 
@@ -99,6 +100,7 @@ class Search:
 
   def puct(self, node: Node) -> float:
     """Q + w p sqrt(N of the parent) / (1 + N)."""
+    assert node.parent is not None
     bonus = node.prior * math.sqrt(node.parent.visits) / (1 + node.visits)
     return node.score + self.exploration * bonus
 

@@ -4,6 +4,7 @@ from flax import struct
 import jax.numpy as jnp
 
 from rl_jax import models
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 # Rows attend to the prompts that their groups share in the places of all rows;
@@ -11,8 +12,7 @@ from rl_jax.types import Array
 MOST_PLACES = 4
 
 
-@struct.dataclass(kw_only=True)
-class Rows:
+class Rows(struct.PyTreeNode, kw_only=True):
   """What the rows hold so far, and where each of them stops."""
 
   response_BT: Array
@@ -29,8 +29,7 @@ class Rows:
   passes_B3: Array | None = None
 
 
-@struct.dataclass(kw_only=True)
-class Slots:
+class Slots(struct.PyTreeNode, kw_only=True):
   """The rows that are being decoded, all rows, and the next to begin."""
 
   rows: Rows
@@ -73,9 +72,10 @@ class Slots:
       caches=taken(self.caches, self.row_W, slot_W, self.num_rows),
     )
 
-  def grown(self, max_tokens: int) -> 'Slots':
+  def grown(self, max_tokens: int, platform: Platform) -> 'Slots':
     """The slots with room for so many tokens of each row."""
-    return self.replace(caches=tuple(c.grown(max_tokens) for c in self.caches))
+    caches = tuple(c.grown(max_tokens, platform) for c in self.caches)
+    return self.replace(caches=caches)
 
 
 def shares_prompts(rows: int, width: int) -> bool:

@@ -13,7 +13,7 @@ target in place of their rejection sampling.
 from collections.abc import Sequence
 import dataclasses
 import functools
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import jax.numpy as jnp
 
@@ -58,7 +58,7 @@ class SpeculativeDecoder(decode.Decoder):
     first_W = jnp.minimum(s.step_W, self.max_tokens - K) - 1
     place_WS = first_W[:, None] + jnp.arange(K + 1)[None]
     fed_WS = known_or_drafted(s, known_W, draft_WK, place_WS)
-    own = s.caches[: len(self.weights)]
+    own = cast(tuple[models.RowCache, ...], s.caches[: len(self.weights)])
     fed = [
       models.decode_block(w, self.cfg, fed_WS, first_W, cache, s.places())
       for w, cache in zip(self.weights, own, strict=True)
@@ -128,6 +128,7 @@ class SpeculativeDecoder(decode.Decoder):
     def put(x_B, value_W):
       return x_B.at[to_W].set(value_W, mode='drop')
 
+    assert rows.passes_B3 is not None
     passes_W3 = jnp.stack(
       [jnp.ones_like(step_W), new_WS.sum(axis=1), drafted_W], axis=1
     )

@@ -6,7 +6,7 @@ decoded text. Where no set of tokens says this, a table of the automaton of Aho
 and Corasick (1975) over the bytes of the texts does, one step for each token.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 import functools
 from typing import Any
@@ -34,7 +34,7 @@ class Stop:
   table: np.ndarray | None
   tokenizer: Any
 
-  def text(self, ids: Sequence[int]) -> str:
+  def text(self, ids: Iterable[int]) -> str:
     """The text of a response without what has ended it."""
     ids = list(map(int, ids))
     if ids and ids[-1] in self.tokenizer.eos_ids:
@@ -72,8 +72,8 @@ class Stop:
 
   def _before(self, ids, end: bytes) -> str:
     """The decoded text up to the bytes `end`, which begin with a letter."""
-    whole, end = self.tokenizer.decode(ids), end.decode('utf-8', 'replace')
-    return whole[: max(0, len(whole) - len(end))]
+    whole, rest = self.tokenizer.decode(ids), end.decode('utf-8', 'replace')
+    return whole[: max(0, len(whole) - len(rest))]
 
 
 @functools.lru_cache(maxsize=32)

@@ -41,4 +41,5 @@ def turn_arrays(
         if name is not None:
           number = numbers.setdefault((kind, name), len(numbers))
           found[kind][row, k] = number
-  return Turns(**{f'{name}_BK': x for name, x in found.items()})
+  fields: dict[str, Any] = {f'{name}_BK': x for name, x in found.items()}
+  return Turns(**fields)

@@ -33,8 +33,7 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories, Turns
 FED = 8
 
 
-@struct.dataclass(kw_only=True)
-class Playing:
+class Playing(struct.PyTreeNode, kw_only=True):
   """Episodes between two turns.
 
   row: those of all rows that may go on, a slot each; of a shard its own
@@ -75,8 +74,7 @@ class Playing:
     }
 
 
-@struct.dataclass(kw_only=True)
-class Said:
+class Said(struct.PyTreeNode, kw_only=True):
   """What environments have said: `length` of the ids; live: still playing.
 
   forget: rows that no longer see what is before these ids, but for the prompt;
@@ -132,7 +130,7 @@ def begin(
       row_W=row_B,
       step_W=jnp.ones_like(row_B),
       caches=tuple(
-        models.for_turns(prompt, total, max_tokens) for _, prompt in begun
+        models.for_turns(cfg, prompt, total, max_tokens) for _, prompt in begun
       ),
       num_prompts=traj.num_prompts,
     )
@@ -190,15 +188,13 @@ def turn(
   return by_rows(weights, sampling, playing, said)
 
 
-def widths_of_turns(
-  rows: int, max_tokens: int, num_layers: int
-) -> tuple[int, ...]:
+def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
   """The slots to begin with and those to narrow to, each half at most.
 
   A selection of decode.batch_widths; each is a program of its own.
   """
   widths = [rows]
-  for width in decode.batch_widths(rows, max_tokens, num_layers):
+  for width in decode.batch_widths(rows, max_tokens, most):
     if 2 * width <= widths[-1]:
       widths.append(width)
   return tuple(widths)

@@ -38,7 +38,7 @@ def check(task: Any, rollout: Any, method: Any) -> None:
   if is_environment(task):
     _check_limits(name, rollout)
     _check_method(task, rollout, method)
-  elif getattr(method.rollout, 'replays', False):
+  elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
       f'{name} is no environment (it has no method `make`): set it to null'
@@ -70,7 +70,7 @@ def _check_limits(name, rollout):
 
 def _check_method(task, rollout, method):
   name, kind = type(task).__name__, type(method.rollout).__name__
-  players, plays = players_of(task), getattr(method.rollout, 'plays', False)
+  players, plays = players_of(task), method.wrapper.plays
   if players > 1 and rollout.num_prompts % players:
     raise ValueError(
       f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
@@ -81,7 +81,7 @@ def _check_method(task, rollout, method):
       f'method.rollout = {kind} plays games of two, '
       f'but {name} has {players} players'
     )
-  replays = getattr(method.rollout, 'replays', False)
+  replays = method.wrapper.replays
   if players > 1 and replays:
     raise ValueError(
       f'method.rollout = {kind} repeats episodes of '

@@ -17,7 +17,7 @@ from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
-from rl_jax.types import PAD, POLICY, Array, Trajectories
+from rl_jax.types import PAD, POLICY, Array, GroupSummary, Trajectories
 
 _OF_GROUPS = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
 _OF_ROWS = (
@@ -36,6 +36,14 @@ class WindowSelector:
 
   def __init__(self, selector: Any, rows: dict[str, np.ndarray]):
     self.prompts, self.rows = selector, rows
+
+  def select(self, count: int) -> np.ndarray:
+    """See PromptSelector; rows that go on keep their places."""
+    return self.prompts.select(count)
+
+  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
+    """See PromptSelector."""
+    self.prompts.observe(ids, summary)
 
   @property
   def state(self) -> dict[str, Any]:
@@ -64,8 +72,8 @@ class WindowedCollector(Collector):
   """
 
   def __init__(self, rollout: Any, *, selector: Any, **parts: Any):
-    rows = no_rows(rollout)
-    super().__init__(rollout, selector=WindowSelector(selector, rows), **parts)
+    self.windows = WindowSelector(selector, no_rows(rollout))
+    super().__init__(rollout, selector=self.windows, **parts)
 
   def collect(
     self,
@@ -77,7 +85,7 @@ class WindowedCollector(Collector):
   ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
     """See Collector.collect: one round; lengths are of whole responses."""
     self._begin(first_serial)
-    rows = self.selector.rows
+    rows = self.windows.rows
     given_B, open_B = rows['length_B'], rows['open_B']
     examples = [self.prompts.example(i) for i in rows['index_N']]
     traj = self._trajectories(policy_version)
@@ -86,7 +94,7 @@ class WindowedCollector(Collector):
     traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)
-    waits_B = self.selector.rows['open_B']
+    waits_B = self.windows.rows['open_B']
     due_B = _due(open_B, waits_B, self._rollout.group_size)
     done, components = self.judge(
       traj, examples, rows['index_N'], given_B, due_B
@@ -94,7 +102,7 @@ class WindowedCollector(Collector):
     pairs = zip(waits_B, components, strict=True)
     known = [self._nothing(c) if waits else c for waits, c in pairs]
     traj = self._with_rewards(traj, known, learned)
-    rows = self.selector.rows
+    rows = self.windows.rows
     arrays = given_B, open_B, rows['open_B'], rows['version_BT']
     traj = self.jitted(in_window)(traj, *processes.put(arrays, self.whole))
     done = self._observed(done, components, open_B)
@@ -108,12 +116,12 @@ class WindowedCollector(Collector):
 
   def _begin(self, first_serial: int) -> None:
     """The next prompts in the places of groups that are over."""
-    rows = {name: x.copy() for name, x in self.selector.rows.items()}
+    rows = {name: x.copy() for name, x in self.windows.rows.items()}
     G = self._rollout.group_size
     (free,) = np.nonzero(~rows['open_B'].reshape(-1, G).any(axis=1))
     if not len(free):
       return
-    indices = self.selector.prompts.select(len(free))
+    indices = self.windows.prompts.select(len(free))
     _, prompt, mask, ids = self.prompts.batch(indices)
     for name in ('prompt_NP', 'prompt_mask_NP'):
       rows[name][free] = 0
@@ -129,27 +137,27 @@ class WindowedCollector(Collector):
       [first_serial + np.repeat(free, G), sample], axis=1
     )
     rows['open_B'][row] = True
-    self.selector.rows = rows
+    self.windows.rows = rows
 
   def _trajectories(self, policy_version: int) -> Trajectories:
     """The rows on the mesh; those that are over have ended."""
-    rows = self.selector.rows
-    fields = {name: rows[name] for name in (*_OF_GROUPS, *_OF_ROWS)}
+    rows = self.windows.rows
+    fields: dict[str, Any] = {
+      name: rows[name] for name in (*_OF_GROUPS, *_OF_ROWS)
+    }
     B, T = rows['response_BT'].shape
-    ones_B = np.ones(B, np.float32)
-    traj = Trajectories(
-      **fields,
-      group_size=self._rollout.group_size,
-      policy_version_B=np.full(B, policy_version, np.int32),
-      mask_BT=np.zeros((B, T), np.float32),
-      valid_B=ones_B,
-      weight_B=ones_B,
-    )
+    fields |= {
+      'policy_version_B': np.full(B, policy_version, np.int32),
+      'mask_BT': np.zeros((B, T), np.float32),
+      'valid_B': np.ones(B, np.float32),
+      'weight_B': np.ones(B, np.float32),
+    }
+    traj = Trajectories(group_size=self._rollout.group_size, **fields)
     return processes.put(traj, self.rows)
 
   def _keep(self, traj: Trajectories, policy_version: int) -> None:
     """Reads what the rows hold now."""
-    before = self.selector.rows
+    before = self.windows.rows
     read = processes.read({name: getattr(traj, name) for name in _OF_ROWS})
     rows = {**before, **{name: np.array(x) for name, x in read.items()}}
     new_BT = (rows['kind_BT'] != PAD) & (before['kind_BT'] == PAD)
@@ -159,17 +167,17 @@ class WindowedCollector(Collector):
     rows['version_BT'] = np.where(
       new_BT, np.int32(policy_version), before['version_BT']
     )
-    self.selector.rows = rows
+    self.windows.rows = rows
 
-  def _observed(self, done: Round, components: list, open_B: Array) -> Round:
+  def _observed(self, done: Round, components: list, open_B: Any) -> Round:
     """Tells the selector of groups that are over; rewards of rows that have
     ended in this window."""
     shape = done.reward_NG.shape
-    waits_NG = self.selector.rows['open_B'].reshape(shape)
+    waits_NG = self.windows.rows['open_B'].reshape(shape)
     (over,) = np.nonzero(~waits_NG.any(axis=1))
     if len(over):
       summary = self._summary(done, components)
-      self.selector.prompts.observe(
+      self.windows.prompts.observe(
         done.indices[over], jax.tree.map(lambda x: x[over], summary)
       )
     ended_NG = open_B.reshape(shape) & ~waits_NG
@@ -180,7 +188,9 @@ class WindowedCollector(Collector):
     )
 
 
-def _due(open_B: Array, waits_B: Array, group_size: int) -> np.ndarray:
+def _due(
+  open_B: np.ndarray, waits_B: np.ndarray, group_size: int
+) -> np.ndarray:
   """Rows to verify: those that ended in this window, and again those of groups
   that are over, for the selector. One at least, whose reward names components.
   """
@@ -250,7 +260,7 @@ def in_window(
   position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
   new_BT = position_1T >= given_B[:, None]
   trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]
-  trained_BT &= new_BT | traj.finished_B[:, None]
+  trained_BT &= new_BT | ~waits_B[:, None]
   live_B = open_B.astype(jnp.float32)
   return traj.replace(
     mask_BT=trained_BT.astype(jnp.float32),

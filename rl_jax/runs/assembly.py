@@ -42,6 +42,9 @@ from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
+from rl_jax.runtime.writer import Writer, sole_writer
+from rl_jax.tasks import votes
 from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
@@ -82,6 +85,7 @@ def assemble(
   workdir: str,
   mesh: jax.sharding.Mesh,
   files: Mapping[str, Any] | None = None,
+  writer: Writer | None = None,
 ) -> Parts:
   """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
@@ -94,7 +98,9 @@ def assemble(
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
-  verifier = make_verifier(config, workdir, policy.tokenizer, mesh, files)
+  verifier = make_verifier(
+    config, workdir, policy.tokenizer, mesh, files, writer=writer
+  )
   rows = read_rows(
     config,
     policy,
@@ -169,6 +175,7 @@ def make_prompts(
   """Of the configuration's task or another; verifier: opens its episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
+    assert isinstance(verifier, Episodes)
     kind = functools.partial(EpisodePrompts, begin=verifier.open)
   return kind(
     config.task if task is None else task,
@@ -231,7 +238,7 @@ def with_compute_dtype(config: ExperimentConfig) -> ExperimentConfig:
   kind of machine has the same results or is an error.
   """
   dtype, _ = platform.choose_dtype(
-    config.model.compute_dtype, platform.Platform.of(jax.devices()[0])
+    config.model.compute_dtype, Platform.of_process()
   )
   return dataclasses.replace(
     config, model=dataclasses.replace(config.model, compute_dtype=dtype)
@@ -290,12 +297,14 @@ def make_verifier(
   mesh: jax.sharding.Mesh,
   files: Mapping[str, Any] | None = None,
   split: str | None = 'train',
+  writer: Writer | None = None,
 ) -> Verifier:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
   files: fingerprints; outcomes of other code or data are not used again.
   split: whose first prompt shows the components of rewards.
+  writer: the right to write in workdir, by default not shared with anyone.
   """
   settings = config.verifier
   if settings.on_device:
@@ -303,6 +312,7 @@ def make_verifier(
       config.task, tokenizer, config.rollout.max_response_tokens
     )
     return TokenVerifier(config.task, tokenizer, mesh)
+  config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
   path, what = None, ''
@@ -312,7 +322,7 @@ def make_verifier(
     if processes.count() > 1:  # each verifies rows of its own
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
-  journal = JournaledPool(pool, path, what)
+  journal = JournaledPool(pool, path, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
   return Episodes(
@@ -325,6 +335,25 @@ def make_verifier(
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
     on_timeout=settings.on_turn_timeout,
+  )
+
+
+def _with_votes(config):
+  """With tasks that name the answers which an evaluation counts, if it does."""
+  settings = config.evaluation
+  wanted = {
+    'borda_power': settings.borda_power if settings.num_samples else None,
+    'consensus': settings.consensus or None,
+  }
+  used = [f'evaluation.{k} = {v!r}' for k, v in wanted.items() if v is not None]
+  if not used:
+    return config
+  count = functools.partial(votes.counted, setting=used[0])
+  settings = dataclasses.replace(
+    settings, sets=tuple(map(count, settings.sets))
+  )
+  return dataclasses.replace(
+    config, task=count(config.task), evaluation=settings
   )
 
 

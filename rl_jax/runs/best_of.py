@@ -58,7 +58,8 @@ def outcomes(
 
   Args:
     arrays: [N, K] `certainty`, `reward/outcome` and the answers: CLUSTER where
-      the task has it, else `text`. A sample that was not judged has no answer.
+      the task has it (see tasks.votes), else `text`, of tasks whose answers are
+      whole responses. A sample that was not judged has no answer.
     power: of `borda`; `majority` and `certain` are the limits of it.
   """
   right_NK = arrays['reward/outcome']

@@ -15,6 +15,7 @@ from rl_jax.records.checkpoints import files
 from rl_jax.records.checkpoints.files import committed_steps
 from rl_jax.runs import fingerprints
 from rl_jax.runtime import processes
+from rl_jax.runtime.writer import Writer, sole_writer
 
 CONFIG_FILE = 'experiment.json'  # HF directories have a config.json
 # What changes no number of the training: length, machine, logs, limits. A time
@@ -211,15 +212,17 @@ def _by_index(config, path):
 def saved_config(workdir: str) -> ExperimentConfig:
   """The configuration of a work directory.
 
-  A file of the user that has changed since is a warning. Raises ValueError
-  naming the file if it is damaged or holds a class that is not known.
+  Objects of classes of the user that are not imported are stand-ins: what needs
+  their code says what to import (serialization.StandIn). A file of the user
+  that has changed since is a warning. Raises ValueError naming the file if it
+  is damaged.
   """
   path = os.path.join(workdir, CONFIG_FILE)
-  config = serialization.read(path)
+  config = serialization.read(path, stand_ins=True)
   if not isinstance(config, ExperimentConfig):
     raise ValueError(f'{path} is damaged: it holds no ExperimentConfig')
   with open(path, encoding='utf-8') as f:
-    for line in serialization.changed_files(f.read()):
+    for line in serialization.changed_files(f.read(), imported=True):
       logging.warning('changed since the run in %s began: %s', workdir, line)
   return config
 
@@ -249,6 +252,7 @@ def write_config(
   workdir: str,
   changes: Changes | None = None,
   iteration: int = 0,
+  writer: Writer | None = None,
 ) -> None:
   """Writes experiment.json if there is none, or if the run was changed.
 
@@ -259,9 +263,10 @@ def write_config(
   processes process 0 writes it.
 
   iteration: the last one with the old values; `history` in the file keeps it
-  with the changes.
+  with the changes. writer: the right to write there, by default not shared.
   """
   path = os.path.join(workdir, CONFIG_FILE)
+  writer = writer or sole_writer()
 
   def write():
     saved = _history(path)
@@ -271,10 +276,10 @@ def write_config(
       known.append({'iteration': iteration, 'changes': list(changes.lines)})
     if not os.path.exists(path) or known != saved:
       os.makedirs(workdir, exist_ok=True)
-      _write(path, serialization.with_history(config, known))
+      _write(writer, path, serialization.with_history(config, known))
     if changes is not None and changes.files != fingerprints.read(workdir):
       prints = os.path.join(workdir, fingerprints.FILE)
-      _write(prints, fingerprints.text(changes.files))
+      _write(writer, prints, fingerprints.text(changes.files))
 
   processes.on_main(write)
 
@@ -312,10 +317,6 @@ def _number(text):
     return 1.0
 
 
-def _write(path, text):
-  temporary = path + '.tmp'
-  with open(temporary, 'w') as f:
-    f.write(text)
-    f.flush()
-    os.fsync(f.fileno())  # before it has its name: it is never empty
-  os.replace(temporary, path)
+def _write(writer, path, text):
+  with writer.replacing(path) as file:
+    file.write(text.encode())

@@ -12,6 +12,7 @@ from rl_jax import randomness
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.pieces.logits import TopK, TopP
 from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
@@ -127,8 +128,7 @@ def _pass_at_powers(outcome_NK):
   k, metrics, j = outcome_NK.shape[1], {}, 1
   traced = isinstance(outcome_NK, jax.Array)
   count_N = (outcome_NK > 0.5).sum(axis=1)
-  if not traced:
-    judged_N = (~np.isnan(outcome_NK)).sum(axis=1)
+  judged_N = count_N if traced else (~np.isnan(outcome_NK)).sum(axis=1)
   while j < k:
     j = min(2 * j, k)
     if traced:
@@ -152,7 +152,7 @@ class Evaluator:
     self,
     engine: Callable[..., Engine],
     prompts: PromptSet | Mapping[str, PromptSet],
-    verifier: TextVerifier | TokenVerifier,
+    verifier: TextVerifier | TokenVerifier | Episodes,
     settings: EvaluationConfig,
     *,
     sampling: SamplingConfig | None = None,
@@ -220,7 +220,10 @@ class Evaluator:
       found = evaluation_metrics(greedy, samples)
       for part in sorted(set(parts) - {None}):
         own = np.asarray([x == part for x in parts])
-        of_part = evaluation_metrics(*_rows_of(own, greedy, samples))
+        of_part = evaluation_metrics(
+          _rows_of(own, greedy),
+          None if samples is None else _rows_of(own, samples),
+        )
         found |= {f'{part}/{key}': x for key, x in of_part.items()}
       metrics |= {f'{before}{key}': x for key, x in found.items()}
     if self._consensus:
@@ -284,7 +287,7 @@ class Evaluator:
     arrays |= _rewards(judged, weights)
     shape = (len(indices) * prompts.players, group_size)
     arrays = {name: x.reshape(shape) for name, x in arrays.items()}
-    if 'certainty' in arrays:
+    if self.votes is not None and 'certainty' in arrays:
       arrays |= best_of.outcomes(arrays, self.votes[1])
     return arrays, names
 
@@ -292,15 +295,17 @@ class Evaluator:
 def _rewards(judged, weights):
   """reward/NAME: of each response; a component that it lacks counts 0."""
   names = {base.OUTCOME, *weights, *(n for c in judged if c for n in c)}
-  of = {name: lambda c, name=name: c.get(name, 0.0) for name in sorted(names)}
-  of['mean'] = lambda c: base.combine(c, weights)
+  rows = [
+    None if c is None else {**c, 'mean': base.combine(c, weights)}
+    for c in judged
+  ]
   return {
     f'reward/{name}': np.asarray(
-      [np.nan if c is None else value(c) for c in judged]
+      [np.nan if c is None else c.get(name, 0.0) for c in rows]
     )
-    for name, value in of.items()
+    for name in (*sorted(names), 'mean')
   }
 
 
-def _rows_of(own, *arrays):
-  return [a if a is None else {k: x[own] for k, x in a.items()} for a in arrays]
+def _rows_of(own, arrays):
+  return {name: x[own] for name, x in arrays.items()}

@@ -61,7 +61,7 @@ def why_unjudged(errors: Sequence[str | None]) -> str:
   """
   if not errors or None in errors:
     return ''
-  lines = errors[0].strip().splitlines() or ['no reason is known']
+  lines = (errors[0] or '').strip().splitlines() or ['no reason is known']
   return f'{lines[-1]:.300}'
 
 

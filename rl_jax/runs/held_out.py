@@ -48,7 +48,7 @@ class HeldOut:
     self._measure = jax.jit(
       functools.partial(measure, forward),
       out_shardings=self._whole,
-      compiler_options=compilation.options(),
+      compiler_options=compilation.options(forward.model.platform),
     )
 
   def run(

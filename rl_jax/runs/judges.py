@@ -7,9 +7,9 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.models import critic, platform, transformer
+from rl_jax.models import critic, transformer
+from rl_jax.models import platform as platform_lib
 from rl_jax.models.judge_source import Judge
-from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judge_questions import Question
 from rl_jax.rollouts.judges import NO_JUDGES, Asked, Judges, Reader
@@ -18,6 +18,7 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
+from rl_jax.runtime.platform import Platform
 
 
 def make_judges(
@@ -37,11 +38,11 @@ def make_judges(
   def load(path, name):
     if path not in loaded:
       try:
-        policy_lib.check(ModelSource(path=path))
+        policy_lib.check(path)
       except (ValueError, OSError) as error:
         raise ValueError(f'judge {name!r}: {error}') from None
       model, *rest = policy_lib.load_checkpoint(path, mesh)
-      loaded[path] = resolved(model, config), *rest
+      loaded[path] = resolved(model, config, Platform.of_mesh(mesh)), *rest
     return loaded[path]
 
   for source in config.judges:
@@ -85,13 +86,15 @@ def _reviser(judge, config, mesh, key, model, params, tokenizer):
 
 
 def resolved(
-  model: transformer.ModelConfig, config: ExperimentConfig
+  model: transformer.ModelConfig, config: ExperimentConfig, platform: Platform
 ) -> transformer.ModelConfig:
   """The model as a run computes it."""
   own = config.model
-  return platform.resolve(
+  return platform_lib.resolve(
     dataclasses.replace(model, remat=False),
-    *(own.compute_dtype, own.attention),
+    own.compute_dtype,
+    own.attention,
+    platform=platform,
     spans=config.mesh.sequence,
   )
 
@@ -99,14 +102,18 @@ def resolved(
 def paths(config: ExperimentConfig) -> list[str]:
   """Of models that judges and partners need beside the policy, each once."""
   parts = [x for one in config.judges for x in (one, one.revision) if x]
-  parts += config.partners
+  parts = [*parts, *config.partners]
   return list(dict.fromkeys(part.path for part in parts if part.path))
 
 
-def planned(config: ExperimentConfig) -> list[transformer.ModelConfig]:
+def planned(
+  config: ExperimentConfig, platform: Platform
+) -> list[transformer.ModelConfig]:
   """Models of `paths`, where their shape is known."""
   models = [policy_lib.saved_model(path) for path in paths(config)]
-  return [resolved(model, config) for model in models if model is not None]
+  return [
+    resolved(model, config, platform) for model in models if model is not None
+  ]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.models import critic
-from rl_jax.models.source import ModelSource
 from rl_jax.pieces.policies import Loaded
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
@@ -29,7 +28,7 @@ def read(
 
 
 def _read(name, path, policy, mesh):
-  policy_lib.check(ModelSource(path=path))
+  policy_lib.check(path)
   _, params, tokenizer = policy_lib.load_checkpoint(path, mesh)
   if list(tokenizer.token_bytes) != list(policy.tokenizer.token_bytes):
     raise ValueError(

@@ -44,7 +44,6 @@ from rl_jax.runs.saving import Saver
 from rl_jax.runs.stopping import SessionClock
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes, profiling, stop_signal
-from rl_jax.types import Metrics
 
 
 class Trainer:
@@ -73,7 +72,7 @@ class Trainer:
     try:
       with jax.set_mesh(mesh):
         self.parts = assembly.assemble(
-          *(config, workdir, mesh, self.changes.files)
+          *(config, workdir, mesh, self.changes.files, self.lock.writer)
         )
         self._open()
     except BaseException:
@@ -82,7 +81,7 @@ class Trainer:
 
   def _open(self) -> None:
     """The state of a run and its files; continues what they hold."""
-    config, workdir = self.config, self.workdir
+    config, workdir, writer = self.config, self.workdir, self.lock.writer
     self.state = self.parts.state
     self._config_written = False
     self._begun_at = 0  # iterations done before this session
@@ -95,14 +94,16 @@ class Trainer:
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
-    self.watch = RowWatch(config, workdir, self.callbacks)
+    self.watch = RowWatch(config, workdir, self.callbacks, writer)
     self.unjudged = ''  # why no sample of the last iteration was judged
     about = json.loads(serialization.to_json(config))
     self.writer = metrics_lib.MetricsWriter(
-      workdir, trackers=trackers.make(config.tracking, workdir, about)
+      workdir,
+      trackers=trackers.make(config.tracking, workdir, about),
+      writer=writer,
     )
     self.pending = metrics_lib.DelayedMetrics(self.writer)
-    self.saver = Saver(workdir, config.checkpoint)
+    self.saver = Saver(workdir, config.checkpoint, writer)
     self._restore()
 
   def run(self) -> dict[str, Any]:
@@ -175,7 +176,7 @@ class Trainer:
       self.saver.check_metric(row)
       self._first_logged = True
 
-  def iteration(self) -> Metrics:
+  def iteration(self) -> dict[str, Any]:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
     counters, config, parts = self.counters, self.config, self.parts
     started = time.perf_counter()
@@ -295,8 +296,13 @@ class Trainer:
     """Once, when an iteration has been traced: it would refuse wrong pieces."""
     if not self._config_written:
       directory.write_config(
-        *(self.config, self.workdir, self.changes, self._begun_at)
+        self.config,
+        self.workdir,
+        self.changes,
+        self._begun_at,
+        self.lock.writer,
       )
+      self.lock.check()
       policy_lib.describe(self.parts.policy, self.workdir)
       self._change_metrics = directory.change_metrics(self.workdir)
       self._config_written = True

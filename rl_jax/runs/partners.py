@@ -1,13 +1,13 @@
 """The partners of a run: read, checked, and bound to models and tokenizers."""
 
 import functools
+from typing import Any
 
 import jax
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.partner_source import Partner
-from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.candidate_log_probs import LogProbs
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.judges import Reader
@@ -16,13 +16,14 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import judges
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 
 
 def check(config: ExperimentConfig) -> None:
   """Raises ValueError if a partner's path holds no language model."""
   for source in config.partners:
     try:
-      policy_lib.check(ModelSource(path=source.path))
+      policy_lib.check(source.path)
       hf_classifier.check_writes(source.path)
     except (ValueError, OSError) as error:
       raise ValueError(f'partner {source.name!r}: {error}') from None
@@ -48,7 +49,7 @@ def make_partners(
 
 
 def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
-  model = judges.resolved(model, config)
+  model = judges.resolved(model, config, Platform.of_mesh(mesh))
   sizes = source.max_tokens, source.answer_tokens
   if sum(sizes) > model.max_positions:
     raise ValueError(
@@ -63,7 +64,7 @@ def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
     max_response_tokens=source.answer_tokens,
     mesh=mesh,
   )
-  fixed = {
+  fixed: dict[str, Any] = {
     'model': model,
     'mesh': mesh,
     'pad_id': tokenizer.pad_id,

@@ -9,8 +9,9 @@ import jax
 
 from rl_jax import randomness
 from rl_jax.models import critic as critic_lib
-from rl_jax.models import lora, platform, spec, transformer
+from rl_jax.models import lora, spec, transformer
 from rl_jax.models import params as params_lib
+from rl_jax.models import platform as platform_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.models.source import ModelSource
@@ -20,6 +21,7 @@ from rl_jax.runs import directory, fingerprints, saving
 from rl_jax.runs.directory import CONFIG_FILE
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.platform import Platform
 
 # In the work directory of a run: model.json and tokenizer of its policy.
 DESCRIPTION = 'policy'
@@ -59,7 +61,8 @@ def load(
   else:
     tokenizer = task_tokenizer(task)
     model = _with_vocabulary(source.config, tokenizer)
-  model = _resolved(source, model, saved, mesh_lib.spans(mesh))
+  platform, spans = Platform.of_mesh(mesh), mesh_lib.spans(mesh)
+  model = _resolved(source, model, saved, platform, spans)
   if source.value_from is not None:
     params |= _critic(source.value_from, model, mesh)
   if critic_lib.has_own(model) and 'model' in params:
@@ -100,7 +103,7 @@ def _critic(path, model, mesh):
 
 
 def planned_model(
-  source: ModelSource, task: Any, spans: int = 1
+  source: ModelSource, task: Any, platform: Platform, spans: int = 1
 ) -> transformer.ModelConfig | None:
   """The model that `load` would build, without its weights; None: unknown.
 
@@ -115,7 +118,9 @@ def planned_model(
     model = saved = saved_model(source.path)
   else:
     model = source.config
-  return None if model is None else _resolved(source, model, saved, spans)
+  if model is None:
+    return None
+  return _resolved(source, model, saved, platform, spans)
 
 
 def saved_model(path: str) -> transformer.ModelConfig | None:
@@ -126,26 +131,26 @@ def saved_model(path: str) -> transformer.ModelConfig | None:
   if described is not None:
     return described[0]
   config = directory.saved_config(path)
-  return planned_model(config.model, config.task)
+  return planned_model(config.model, config.task, Platform.of_process())
 
 
 def _with_vocabulary(model, tokenizer):
   return dataclasses.replace(model, vocab_size=tokenizer.vocab_size)
 
 
-def _resolved(source, model, saved, spans):
+def _resolved(source, model, saved, platform, spans):
   """The model with the source's choices, and those of the platform."""
-  return platform.resolve(
+  return platform_lib.resolve(
     source.applied_to(model, saved),
     source.compute_dtype,
     source.attention,
+    platform=platform,
     spans=spans,
   )
 
 
-def check(source: ModelSource) -> None:
+def check(path: str | None) -> None:
   """Raises ValueError if the path is neither a work directory nor a model."""
-  path = source.path
   if path is not None and not os.path.exists(os.path.join(path, CONFIG_FILE)):
     model_dir.loader_of(path)
 
@@ -168,7 +173,9 @@ def load_checkpoint(
       )
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
-    model = platform.resolve(model, spans=mesh_lib.spans(mesh))
+    model = platform_lib.resolve(
+      model, platform=Platform.of_mesh(mesh), spans=mesh_lib.spans(mesh)
+    )
     return model, params, tokenizer
   config = directory.saved_config(source)
   policy = _abstract_policy(source, config, mesh)
@@ -224,8 +231,11 @@ def _abstract_policy(workdir, config, mesh):
   described, source = _description(workdir), config.model
   if described is not None and not described[0].lora_rank:
     model, tokenizer = described
-    model = platform.resolve(
-      *(model, source.compute_dtype, source.attention),
+    model = platform_lib.resolve(
+      model,
+      source.compute_dtype,
+      source.attention,
+      platform=Platform.of_mesh(mesh),
       spans=mesh_lib.spans(mesh),
     )
     shapes = params_lib.shapes(model, mesh)

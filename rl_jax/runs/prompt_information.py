@@ -111,8 +111,10 @@ def make_scores(
     again = lambda x_BT: jnp.tile(x_BT, (shards, 1))
 
     def under(prompts):
+      prompt, mask = prompts
       rows = start_trajectories(
-        *prompts,
+        prompt,
+        mask,
         jnp.zeros(shards, jnp.int32),
         group_size=B,
         max_response_tokens=T,
@@ -235,7 +237,7 @@ class PromptInformation:
     traj = self._engine.start(*rows, start, 0)
     traj = self._engine.generate(params, traj=traj, key=self._key)
     if self._draws.until is not None:
-      traj = traj.replace(mask_BT=self._until(traj))
+      traj = traj.replace(mask_BT=self._before(traj, self._draws.until))
     size = self._num_prompts + -self._num_prompts % self._shards
     prompts = self._padded(np.arange(size))[:2]
     logp_NB = self._scores(params, traj, *processes.put(prompts, self._whole))
@@ -248,11 +250,11 @@ class PromptInformation:
     index = np.where(index < self._num_prompts, index, 0)
     return tuple(x[index] for x in self._prompts)
 
-  def _until(self, traj):
+  def _before(self, traj, text):
     host = processes.read((traj.response_BT, traj.length_B, traj.mask_BT))
     response_BT, length_B, mask_BT = host
     before_B = [
-      tokens_before(self._tokenizer, ids[:length].tolist(), self._draws.until)
+      tokens_before(self._tokenizer, ids[:length].tolist(), text)
       for ids, length in zip(response_BT, length_B, strict=True)
     ]
     on_BT = np.arange(mask_BT.shape[1]) < np.array(before_B)[:, None]

@@ -10,13 +10,15 @@ import jax
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.learned_reward import Scorer, learned_rewards
 from rl_jax.learning.statistics import Forward
-from rl_jax.models import platform, transformer
+from rl_jax.models import platform as platform_lib
+from rl_jax.models import transformer
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.rollouts.completions import closing_ids
 from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 def load(
@@ -26,9 +28,9 @@ def load(
 
   Raises: ValueError if the model has no value head, or another number of them.
   """
-  policy_lib.check(source)
+  policy_lib.check(source.path)
   model, params, tokenizer = policy_lib.load_checkpoint(source.path, mesh)
-  model = resolved(source, model, config)
+  model = resolved(source, model, config, Platform.of_mesh(mesh))
   return (
     model,
     {name: params[name] for name in transformer.specs(model)},
@@ -37,7 +39,10 @@ def load(
 
 
 def resolved(
-  source: RewardModel, model: transformer.ModelConfig, config: ExperimentConfig
+  source: RewardModel,
+  model: transformer.ModelConfig,
+  config: ExperimentConfig,
+  platform: Platform,
 ) -> transformer.ModelConfig:
   """The model as the run computes it; raises ValueError without a head."""
   if not model.value_head:
@@ -53,20 +58,23 @@ def resolved(
       f'{source.path} has {model.num_values} value heads'
     )
   own = config.model
-  return platform.resolve(
+  return platform_lib.resolve(
     dataclasses.replace(model, remat=False),
     own.compute_dtype,
     own.attention,
+    platform=platform,
     spans=config.mesh.sequence,
   )
 
 
 def planned(
-  source: RewardModel, config: ExperimentConfig
+  source: RewardModel, config: ExperimentConfig, platform: Platform
 ) -> transformer.ModelConfig | None:
   """The model without its weights; None: its shape is in them alone."""
   model = policy_lib.saved_model(source.path)
-  return None if model is None else resolved(source, model, config)
+  if model is None:
+    return None
+  return resolved(source, model, config, platform)
 
 
 def check_tokens(name: str, own: Any, other: Any, size: int) -> None:
@@ -159,9 +167,8 @@ def scorer(
       f'needs rollout.group_size >= 2, which is {rollout.group_size}, and '
       f'{size} positions of {model.max_positions}'
     )
-  forward = dataclasses.replace(
-    forward, group_rows=forward.group_rows * rollout.group_size
-  )
+  rows = forward.group_rows or rollout.group_size
+  forward = dataclasses.replace(forward, group_rows=rows * rollout.group_size)
   return Scorer(source, forward, (), separator, ends)
 
 
@@ -173,12 +180,14 @@ def _closing(config, model, tokenizer):
   return closing_ids(tokenizer) if example.messages else ()
 
 
-def stage(models: tuple[Scorer, ...], mesh: jax.sharding.Mesh) -> Any:
-  """Jitted: (params, traj) -> scores by name."""
+def stage(
+  models: tuple[Scorer, ...], mesh: jax.sharding.Mesh, kind: str | None = None
+) -> Any:
+  """Jitted: (params, traj) -> scores by name; kind: of rivals, see Scorer."""
   return jax.jit(
-    functools.partial(learned_rewards, models),
+    functools.partial(learned_rewards, models, kind=kind),
     out_shardings=mesh_lib.replicated(mesh),
-    compiler_options=compilation.options(),
+    compiler_options=compilation.options(Platform.of_mesh(mesh)),
   )
 
 
@@ -194,8 +203,13 @@ def make_rewards(
     name = f'reward model {source.name!r} ({source.path})'
     check_tokens(name, tokenizer, other, model.vocab_size)
     models.append(scorer(source, config, model, tokenizer))
+  of = lambda chosen: functools.partial(stage(tuple(chosen), mesh), params)
+  pairs = tuple(one for one in models if one.compares)
+  compared = functools.cache(lambda kind: stage(pairs, mesh, kind))
   return LearnedRewards(
-    functools.partial(stage(tuple(models), mesh), params),
-    {source.name: source.weight for source in config.reward_models},
-    mesh_lib.replicated(mesh),
+    score=of(models),
+    weights={source.name: source.weight for source in config.reward_models},
+    place=mesh_lib.replicated(mesh),
+    single=of(one for one in models if not one.compares),
+    compare=lambda traj, kind: compared(kind)(params, traj),
   )

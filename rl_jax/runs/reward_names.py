@@ -1,4 +1,8 @@
-"""Whether rewards have the components of reward_weights, asked before a run."""
+"""Whether a task can be judged as it says, asked before a run.
+
+Rewards have the components of reward_weights, and reward functions in the forms
+of other libraries have what they need.
+"""
 
 from collections.abc import Callable, Mapping
 import contextlib
@@ -8,7 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax.tasks import Mixture, RewardFunctions
+from rl_jax.tasks import Mixture, RewardFunctions, reward_forms
+from rl_jax.tasks.reward_functions import NotApplicableError
 from rl_jax.verification.pool import VerifierPool
 
 
@@ -37,6 +42,51 @@ def check(
         _ask(one, split, own)
 
 
+def check_functions(
+  task: Any, split: str | None, alone: Callable[[Any], VerifierPool]
+) -> None:
+  """Raises ValueError for a function of RewardFunctions that cannot judge.
+
+  It needs a column that no row has; or, in the form of another library, it
+  fails on a right response to the first prompt of the split (the prompt itself
+  where the task has no targets), judged in the pool `alone(task)`.
+  """
+  if isinstance(task, RewardFunctions):
+    if split is not None and task.num_prompts(split):
+      task.check_columns(split)
+      if task.has_foreign:
+        _try(task, split, alone)
+    task = task.task
+  if dataclasses.is_dataclass(task):
+    for field in dataclasses.fields(task):
+      value = getattr(task, field.name)
+      for one in value if isinstance(value, tuple) else (value,):
+        check_functions(one, split, alone)
+
+
+def _try(task, split, alone):
+  example = task.example(split, 0)
+  with contextlib.closing(alone(task)) as pool:
+    text = _target(task, example) or example.prompt
+    outcome = pool.try_one(example, text)
+  lines = outcome.detail.strip().splitlines()
+  if outcome.kind != 'error' or NotApplicableError.__name__ in lines[-1]:
+    return
+  places = [line.strip() for line in lines if line.startswith('  File "')]
+  raise ValueError(
+    f'the reward of a right response to the first prompt fails: {lines[-1]} '
+    f'({places[-1] if places else "no place known"}); {reward_forms.WANTED}'
+  )
+
+
+def _target(task, example):
+  """The right response, None for a task without targets."""
+  try:
+    return task.target(example)
+  except Exception:  # of users, who need none without supervised training
+    return None
+
+
 def check_on_device(task: Any, tokenizer: Any, max_tokens: int) -> None:
   """The same of `reward_device`, which is traced for one response."""
   if not (hasattr(task, 'reward_device') and task.num_prompts('train')):
@@ -59,7 +109,7 @@ def check_on_device(task: Any, tokenizer: Any, max_tokens: int) -> None:
 def _inner(task):
   """Tasks whose own weights are not those of the task."""
   if isinstance(task, RewardFunctions):
-    return (task.task,)
+    return (task.inner,)
   if isinstance(task, Mixture):
     return tuple(part.task for part in task.parts)
   return ()
@@ -71,11 +121,8 @@ def _ask(task, split, pool):
   if not task.num_prompts(split):
     return
   example = task.example(split, 0)
-  try:
-    target = task.target(example)
-  except Exception:  # of users, who need none without supervised training
-    return
-  pool.check_weights(example, target)
+  if (target := _target(task, example)) is not None:
+    pool.check_weights(example, target)
 
 
 def _of_class(task):

@@ -18,7 +18,8 @@ def make_pool(
     return is known once one has ended, so their pool checks it then.
 
   Raises:
-    ValueError: reward_weights names a component that rewards do not have.
+    ValueError: reward_weights names a component that rewards do not have, or a
+      reward function cannot judge.
   """
   settings = config.verifier
   limits = {
@@ -26,11 +27,12 @@ def make_pool(
     'timeout_seconds': settings.timeout_seconds,
     'memory_limit_bytes': settings.memory_limit_bytes,
   }
-  if config.rollout.turns is not None:
-    return SessionPool(task, **limits)
   make = functools.partial(
     VerifierPool, on_timeout=settings.on_timeout, **limits
   )
+  reward_names.check_functions(config.task, split, make)
+  if config.rollout.turns is not None:
+    return SessionPool(task, **limits)
   pool = make(task)
   try:
     reward_names.check(config.task, split, pool, make)

@@ -10,6 +10,7 @@ from rl_jax.runs.callbacks import Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.stopping import EarlyStopping
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
+from rl_jax.runtime.writer import Writer
 from rl_jax.types import Trajectories
 
 
@@ -17,10 +18,14 @@ class RowWatch:
   """Guards, batches of skipped updates, early stopping and callbacks."""
 
   def __init__(
-    self, config: ExperimentConfig, workdir: str, callbacks: Callbacks
+    self,
+    config: ExperimentConfig,
+    workdir: str,
+    callbacks: Callbacks,
+    writer: Writer,
   ):
     self._guards, self._workdir = config.guards, workdir
-    self._callbacks = callbacks
+    self._callbacks, self._writer = callbacks, writer
     self._warnings = RepeatedWarnings()
     # By iteration: of the last two, as metrics are read one iteration late.
     self._batches: dict[int, Trajectories] = {}
@@ -42,7 +47,7 @@ class RowWatch:
     skipped = row['train/skipped'] > 0
     if skipped:
       path = f'{self._workdir}/skipped_{row["step"]}.npz'
-      save_arrays(path, self._batches[row['step']])
+      save_arrays(path, self._batches[row['step']], self._writer)
       text = 'non-finite loss or gradient: its batch is in %s'
       self._warnings.warn(text, path)
     in_a_row = counters.note_skipped(skipped)

@@ -12,6 +12,7 @@ from rl_jax import overrides
 from rl_jax.records.checkpoints import checkpointer, files
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runtime import processes
+from rl_jax.runtime.writer import Writer, sole_writer
 
 CHECKPOINTS, WEIGHTS = 'checkpoints', 'weights'
 _ALL = 1 << 60  # steps
@@ -23,16 +24,25 @@ class Saver:
   `checkpoints/` has the newest and the best steps of the whole state;
   `weights/`, with checkpoint.weights_every, the trained weights of all its
   steps, in the same form: about a third of the size, for evaluation and export.
+
+  writer: the right to write in the work directory.
   """
 
-  def __init__(self, workdir: str, config: CheckpointConfig):
+  def __init__(
+    self,
+    workdir: str,
+    config: CheckpointConfig,
+    writer: Writer | None = None,
+  ):
     self._config, self._workdir = config, workdir
+    self._writer = writer or sole_writer()
     self._full = checkpointer.Checkpointer(
       os.path.join(workdir, CHECKPOINTS),
       keep_last=config.keep_last,
       keep_best=config.keep_best,
       best_metric=config.best_metric,
       on_save_error=config.on_save_error,
+      writer=self._writer,
     )
     self._weights = None
     if config.weights_every:
@@ -41,6 +51,7 @@ class Saver:
         keep_last=_ALL,
         keep_best=0,
         on_save_error=config.on_save_error,
+        writer=self._writer,
       )
     # (step, best_metric) of those that have it.
     self._best: list[Any] = processes.on_main(self._best_on_disk)
@@ -105,11 +116,15 @@ class Saver:
       self._weights.save(step, {'state': {'params': params}})
 
   def restore(self, tree: Any) -> checkpointer.Restored | None:
-    """The newest valid step onto the tree; None for a run that begins."""
+    """The newest valid step onto the tree; None for a run that begins.
+
+    Later ones cannot be used: they are set aside, and will be saved anew.
+    """
     restored = self._full.restore(checkpointer.abstract_tree(tree))
     if restored is None:
       processes.on_main(self._set_weights_aside)
-    else:  # later ones are damaged, and will be saved anew
+    else:
+      processes.on_main(lambda: self._full.set_newer_aside(restored.step))
       self._best = [x for x in self._best if x[0] <= restored.step]
     return restored
 
@@ -117,13 +132,9 @@ class Saver:
     path = os.path.join(self._workdir, WEIGHTS)
     if not os.path.exists(path):
       return
-    number = 1
-    while os.path.exists(f'{path}.{number}'):
-      number += 1
-    os.rename(path, f'{path}.{number}')
     logging.warning(
-      'there is no checkpoint to continue: %s is kept as %s.%d',
-      *(path, WEIGHTS, number),
+      'there is no checkpoint to continue: %s is kept as %s',
+      *(path, os.path.basename(self._writer.set_aside(path))),
     )
 
   def oldest_host_state(self) -> dict[str, Any]:

@@ -18,9 +18,10 @@ import numpy as np
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.host_selector import HostSelector
+from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.learned import LearnedRewards
@@ -50,13 +51,30 @@ def read_rows(
   prompts = records = None
   if rollout.logged_prompts < rollout.num_prompts:
     prompts = sampled()
-    if hasattr(method.rollout, 'check_prompts'):
-      method.rollout.check_prompts(prompts)
+    method.wrapper.check(_context(config, prompts))
   if rollout.logged_prompts:
-    check_recorded(config.task, rollout.group_size, method)
-    records = logged_set(config, policy, 'train')
-    records.check_labels(method)
+    records = read_records(config, policy)
   return prompts, records
+
+
+def _context(config, prompts):
+  return CheckContext(
+    method=config.method,
+    task=config.task,
+    rollout=config.rollout,
+    prompts=prompts,
+  )
+
+
+def read_records(config: ExperimentConfig, policy: Policy) -> LoggedSet:
+  """The recorded responses to train on.
+
+  Raises: ValueError if one of them, or the method, does not fit.
+  """
+  check_recorded(config.task, config.rollout.group_size, config.method)
+  records = logged_set(config, policy, 'train')
+  records.check_labels(config.method)
+  return records
 
 
 def logged_set(
@@ -99,8 +117,7 @@ def selector_of(config: ExperimentConfig) -> Any:
 
 def check_selector(selector: Any, prompts: PromptSet) -> None:
   """Raises ValueError if the selector cannot choose among these prompts."""
-  if hasattr(selector, 'check_prompts'):
-    selector.check_prompts(prompts)
+  selector.check(CheckContext(prompts=prompts))
 
 
 def _host_selector(selector, task, prompts, key):
@@ -127,17 +144,16 @@ def make_source(
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
 
-  def sampler(rollout, score):
+  def sampler(prompts, rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
     selector = _host_selector(chooses, task, prompts, key)
-    make_memory = getattr(config.method.rollout, 'make_memory', None)
-    memory = make_memory(prompts, rollout) if make_memory else None
+    memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
     return kind(
       rollout,
       engine=stages.engine,
-      mesh=stages.replicated.mesh,
+      mesh=stages.mesh,
       score=score,
       prompts=prompts,
       selector=selector,
@@ -147,7 +163,7 @@ def make_source(
       judges=judges,
     )
 
-  def logged(selector, key):
+  def logged(records, selector, key):
     return LoggedSource(
       prompts=records,
       selector=_host_selector(selector, task, records, key),
@@ -158,17 +174,20 @@ def make_source(
     )
 
   if records is None:
-    return sampler(rollout, stages.score)
+    return sampler(prompts, rollout, stages.score)
   if prompts is None:
-    return logged(chooses, key)
+    return logged(records, chooses, key)
   count = rollout.num_prompts - rollout.logged_prompts
-  sampled = sampler(dataclasses.replace(rollout, num_prompts=count), _unscored)
+  fewer = dataclasses.replace(rollout, num_prompts=count)
+  sampled = sampler(prompts, fewer, unscored)
   # Draws of its own: it reads other prompts than are sampled for.
   other = jax.random.fold_in(key, rollout.logged_prompts)
-  return MixedSource(sampled, logged(ShuffledPass(), other), stages.score)
+  return MixedSource(
+    sampled, logged(records, ShuffledPass(), other), stages.score
+  )
 
 
-def _unscored(params, traj, method):
+def unscored(params, traj, method):
   """The score of a part of a batch: the whole is scored later."""
   del params, method
   return traj, {}
@@ -177,7 +196,7 @@ def _unscored(params, traj, method):
 class _Selectors:
   """The selectors of two sources as one."""
 
-  def __init__(self, sampled: HostSelector, logged: HostSelector):
+  def __init__(self, sampled: PromptSelector, logged: PromptSelector):
     self._parts = {'sampled': sampled, 'logged': logged}
 
   @property
@@ -192,7 +211,7 @@ class _Selectors:
 
 
 # What pieces read of rows of one kind (row_inputs.KEYS) on those of the other:
-# no label, no distance, no judged step, no answer.
+# no label, no distance, no judged step, no answer, no comparison.
 _ABSENT = {
   'logged_B': 0.0,
   'chosen_B': -1.0,
@@ -202,6 +221,7 @@ _ABSENT = {
   'step_label_BT': -1.0,
   'step_score_BT': -1.0,
   'cluster_id_B': -1.0,
+  'beats_BG': 0.5,
 }
 
 
@@ -215,6 +235,7 @@ class MixedSource:
   def __init__(self, sampled: Collector, logged: LoggedSource, score: Any):
     self._sampled, self._logged, self._score = sampled, logged, score
     self.stop = sampled.stop
+    assert logged.selector is not None
     self.selector = _Selectors(sampled.selector, logged.selector)
     join = functools.partial(_join, sampled.row_inputs)
     self._join = jax.jit(join, out_shardings=sampled.whole)

@@ -74,6 +74,7 @@ class Stages:
   functions: Functions
   seed: int
   pack: bool  # the update of responses that are mostly padding
+  mesh: jax.sharding.Mesh  # of the update
   replicated: jax.sharding.Sharding
 
 
@@ -145,7 +146,8 @@ def make_stages(
   rollout, whole = config.rollout, mesh_lib.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
   training = functools.partial(
-    jax.jit, compiler_options=compilation.training_options()
+    jax.jit,
+    compiler_options=compilation.training_options(model.platform),
   )
   engine = make_engine(
     model,
@@ -177,6 +179,7 @@ def make_stages(
     functions=functions,
     seed=config.seed,
     pack=config.update.pack and mesh_lib.spans(mesh) == 1,
+    mesh=mesh,
     replicated=whole,
   )
 

@@ -23,8 +23,8 @@ def give_back_after_compilations() -> None:
   if trim is None:
     return
 
-  def listen(event: str, seconds: float, **_) -> None:
-    if event == _COMPILED and seconds > _LONG_SECONDS:
+  def listen(event: str, duration_secs: float, **_) -> None:
+    if event == _COMPILED and duration_secs > _LONG_SECONDS:
       trim(0)
 
   jax.monitoring.register_event_duration_secs_listener(listen)

@@ -18,9 +18,9 @@ class _Compilations:
     self.count = 0
     jax.monitoring.register_event_duration_secs_listener(self._event)
 
-  def _event(self, name: str, seconds: float, **kwargs) -> None:
-    del seconds, kwargs
-    self.count += name == COMPILED
+  def _event(self, event: str, duration_secs: float, **kwargs) -> None:
+    del duration_secs, kwargs
+    self.count += event == COMPILED
 
 
 _COMPILATIONS = _Compilations()

@@ -3,28 +3,35 @@
 All searches are linear in the length of the text; no pattern backtracks.
 """
 
+import collections
 from fractions import Fraction
 import re
 
-from rl_jax.tasks import draws, math_answers
+from rl_jax.tasks import draws, math_answers, numerals
 
 # A number with its operators: '3/4', '1e3' and '- 3' are numbers, '2^10' and
-# '3*4' none. Thousands separators inside; a sign only if it subtracts nothing.
-_DIGITS = (
-  r'(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<![\d.])\.\d+)'
-  r'(?:[eE][+-]?\d{1,2}\b)?'
+# '3*4' none. A sign only if it subtracts nothing. Numbers that only a space
+# separates are found together: '10 000' and '3 1/2' are one number, '5 10' two.
+_DIGITS = rf'(?:{numerals.CHAIN}|(?<![\d.])\.\d++)(?:[eE][+-]?\d{{1,2}}\b)?'
+_LATEX_FRACTION = (
+  rf'\\[dtc]?frac\s*+(?:\{{\s*+[+-]?{_DIGITS}\s*+\}}|\d)'
+  rf'\s*+(?:\{{\s*+{_DIGITS}\s*+\}}|\d)'
 )
 _NUMBER = re.compile(
-  rf'(?:(?<![\w).}}])[-\u2212](?:(?<![\d)}}]\s.)[ ])?\$?)?{_DIGITS}'
-  rf'(?:\s?/\s?{_DIGITS})?(?:\s?(?:\^|\*\*?|\u00d7|/)\s?[({{]?-?{_DIGITS})*'
-  r'[\u00b2\u00b3\u00b9\u2070-\u2079]*',
+  r'(?P<sign>(?:(?<![\w).}])-(?:(?<![\d)}]\s.)[ ])?(?:\\?\$)?)?)'
+  rf'(?P<run>{_DIGITS}(?:[ ]{_DIGITS})*+'
+  rf'(?P<last>\s?{_LATEX_FRACTION}|\s?/\s?{_DIGITS})?|{_LATEX_FRACTION})'
+  r'(?P<rest>(?:\s?(?:\^|\*\*?|/|\\times(?![a-z])|\\cdot(?![a-z]))'
+  rf'\s{{0,2}}[({{]?-?{_DIGITS}[)}}]?)*[\u00b2\u00b3\u00b9\u2070-\u2079]*)',
   re.ASCII,
 )
-_PLAIN = re.compile(
-  r'[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?',
+# After and before these a number is part of a power, a root or a quotient; or,
+# if it is 000, of 10, 000, and if it is 1/2, of 3-1/2 or 3 and 1/2.
+_INSIDE = re.compile(
+  r'(?:\}\s*\{|\^\{?|\\sqrt\s*\{?|(\d[.,]?\s)|(\d(?:-|\s(?:and|&)\s)))$',
   re.ASCII,
 )
-_FRACTION = re.compile(r'([+-]?\d{1,30})\s*/\s*(\d{1,30})', re.ASCII)
+_GOES_ON = re.compile(r'\}\s*\{|\s?\\(?:pi|sqrt|frac)', re.ASCII)
 _DOLLARS = re.compile(r'\$([^$]+)\$')
 _MAX_NUMBER_CHARACTERS = 100
 
@@ -44,8 +51,10 @@ def extract(text: str, mode: str) -> str | None:
   whole: everything, stripped. hash: what follows the last '####' on its line.
   boxed: the content of the last \boxed{...} with balanced braces. answer_tags:
   between the last <answer> and the next </answer>. last_number: the last
-  number: with its sign ('- 3'), exponent ('1e3') and denominator ('3/4'); None
-  if it ends an expression ('2^10', '3*4'). A sign behind a number or a bracket
+  number: with its sign ('- 3'), exponent ('1e3'), denominator ('3/4') and whole
+  part ('3 1/2'), in plain digits ('12000' for '12\,000'); None if it ends an
+  expression ('2^10', '3*4', '\sqrt{2}') or cannot be told from a part of a
+  number ('1,2345', '3,5', '12, 000'). A sign after a number or a bracket
   subtracts: '20-5' gives 5. first_line_last_number: that of the first line.
   """
   found = _EXTRACTORS[mode](text)
@@ -72,37 +81,42 @@ def well_formed(text: str, mode: str) -> bool:
 def parse_number(text: str) -> Fraction | None:
   r"""The exact value of a plain number, or None.
 
-  Understands '1,000', '$5', '-3.50', '42.', '50%' (50), '3/4', '1e3' and
-  surrounding spaces; nothing else.
+  Understands '$5', '-3.50', '42.', '50%' (50), surrounding spaces, and what
+  `numerals.parse` reads: '1,000', '9{,}500', '3/4', '3 1/2', '1e3', ...; but
+  '10^3' is to be computed.
   """
+  found = _parsed(text)
+  return None if found is None else found.value
+
+
+def is_quotient(text: str) -> bool:
+  """Whether a number is written as 20/4 or 3 1/2."""
+  found = _parsed(text)
+  return found is not None and found.form in numerals.FRACTIONS
+
+
+def _parsed(text):
+  """The numeral, or None."""
   text = text.strip().replace('\\$', '$').replace('\\%', '%')
   if not text or len(text) > _MAX_NUMBER_CHARACTERS:
     return None
-  negative = text.startswith('-$')
-  text = text.removeprefix('-').removeprefix('$') if negative else text
-  text = text.removeprefix('$').removesuffix('%').strip()
-  match = _FRACTION.fullmatch(text)
-  if match:
-    top, bottom = int(match[1]), int(match[2])
-    value = Fraction(top, bottom) if bottom else None
-  elif _PLAIN.fullmatch(text):
-    value = Fraction(text.replace(',', '').removesuffix('.'))
-  else:
-    return None
-  return -value if negative and value is not None else value
+  sign = '-' if re.match(r'[-\u2212]\s?\$', text) else ''
+  text = text[1:].strip() if sign else text
+  text = sign + text.removeprefix('$').removesuffix('%').strip()
+  found = numerals.parse(text)
+  return None if found and found.form == numerals.UNSCALED else found
 
 
 def numbers_equal(answer: str, gold: str, tolerance: float) -> bool:
-  """True if both are plain numbers that differ by at most tolerance.
+  """True if both are plain numbers that are equal, as `numerals.equal` says.
 
-  An integer must be met exactly: 3.0000001 is not 3.
+  An integer must be met exactly: 3.0000001 is not 3, and neither 0 nor 6/10^8
+  is 1/10^8.
   """
-  left, right = parse_number(answer), parse_number(gold)
+  left, right = _parsed(answer), _parsed(gold)
   if left is None or right is None:
     return False
-  if right.denominator == 1:
-    return left == right
-  return abs(left - right) <= Fraction(tolerance)
+  return numerals.equal(left, right, tolerance)
 
 
 def normal_form(answer: str, verifier: str) -> str:
@@ -113,7 +127,7 @@ def normal_form(answer: str, verifier: str) -> str:
   """
   if verifier == 'math':
     return math_answers.normal_form(answer)
-  computed = verifier == 'decimal' and '/' not in answer
+  computed = verifier == 'decimal' and not is_quotient(answer)
   numeric = verifier == 'number' or computed
   value = parse_number(answer) if numeric else None
   return answer.strip() if value is None else str(value)
@@ -176,11 +190,41 @@ def between_tags(text: str) -> str | None:
 
 
 def _last_number(text):
-  numbers = [match[0] for match in _NUMBER.finditer(text)]
-  if not numbers:
+  text = numerals.spelled(text)
+  matches = collections.deque(_NUMBER.finditer(text), maxlen=1)
+  if not matches or _GOES_ON.match(text, matches[0].end()):
     return None
-  found = re.sub(r'\s', '', numbers[-1]).replace('\u2212', '-')
-  return found if parse_number(found) is not None else None
+  match = matches[0]
+  number = match['run']
+  inside = _INSIDE.search(text[max(0, match.start() - 20) : match.start()])
+  if inside and inside[1]:
+    inside = re.match(r'0\d\d(?!\d)', number)
+  elif inside and inside[2]:
+    inside = match['last']
+  if inside:
+    return None
+  found = _tidy(match['sign'] + number + match['rest'])
+  if parse_number(found) is None:
+    found = _after_space(match)
+  return found if found and parse_number(found) is not None else None
+
+
+def _tidy(text):
+  """With single spaces, none beside / and -, and plain digits."""
+  text = re.sub(r'\s+', ' ', text)
+  text = re.sub(r'(?<=-) | ?/ ?', lambda match: match[0].strip(), text)
+  return numerals.joined(text, commas=False).strip()
+
+
+def _after_space(match):
+  """The last of several numbers; None if it may be the end of one number."""
+  *others, number = re.split(r'(?<!\\) ', match['run'])
+  if not others or match['last'] or re.match(r'0\d', number):
+    return None
+  ends = re.fullmatch(r'\d{1,3}', others[-1]) and re.match(
+    r'\d{3}(?!\d)', number
+  )
+  return None if ends else _tidy(number + match['rest'])
 
 
 def _first_line_last_number(text):

@@ -7,13 +7,14 @@ import it: the jittable verifiers live in `device_verifiers`.
 from collections.abc import Mapping
 import dataclasses
 import difflib
-import math
+import sys
 from typing import Any, Protocol
 
 SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
 PLACE = 'place'  # in Example.meta: file and row of the data
 PART = 'mixture_part'  # in Example.meta: the name that metrics are split by
+COLUMNS = 'columns'  # in Example.meta: fields of the row that rewards read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +165,8 @@ def check_task(task: Any) -> None:
   _check_judge(task)
   weights = task.reward_weights
   if not (isinstance(weights, Mapping) and weights) or not all(
-    isinstance(x, (int, float)) and math.isfinite(x) for x in weights.values()
+    isinstance(x, (int, float)) and abs(x) <= sys.float_info.max
+    for x in weights.values()
   ):
     raise ValueError(
       f'task.reward_weights = {weights!r}: expected finite weights by name'

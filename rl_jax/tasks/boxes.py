@@ -146,8 +146,8 @@ class Boxes:
 
   def _read_box(self, response):
     """Four numbers, or None."""
-    digits = self._digits(response)
-    if len(digits) != 4 or None in digits:
+    digits = [x for x in self._digits(response) if x is not None]
+    if len(response) != 4 or len(digits) != 4:
       return None
     left, top, right, bottom = digits
     return tuple(digits) if left <= right and top <= bottom else None

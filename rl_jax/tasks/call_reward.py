@@ -24,7 +24,8 @@ def toolrl(example: Example, response: str) -> dict[str, float]:
     if the answer has no call.
   A reward function: `--reward=rl_jax.tasks.call_reward:toolrl=1` for a task
   whose answers are such texts, with a call as {"name": .., "parameters": {..}}
-  on each line.
+  on each line. --method=toolrl finds its components toolrl/format and
+  toolrl/correct.
   Source: "ToolRL: Reward is All Tool Learning Needs"; qiancheng0/ToolRL
   rlla.py, without its variants.
   """

@@ -62,7 +62,10 @@ def rewards(
   mode_B = _begun(end['first'], controls)
   if not controls:
     mode_B += (legal_B & (end['written'] > needed_B)).astype(jnp.int32)
-  of_legal = lambda x, other=0: jnp.where(legal_B, x, other)
+
+  def of_legal(x, other: float = 0):
+    return jnp.where(legal_B, x, other)
+
   found = {
     'cluster_id': of_legal(end['digit'], -1),
     'difficulty': needed_B / max_operations,

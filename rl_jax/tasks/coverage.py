@@ -58,15 +58,14 @@ class Coverage:
 
   def gains(self, response: str) -> list[float]:
     """What each character adds to F."""
-    place, seen, found = (0, 0), {(0, 0)}, []
+    x, y, seen, found = 0, 0, {(0, 0)}, []
     for i, move in enumerate(response):
       if move not in _MOVES:
         return found + [0.0] * (len(response) - i)
-      place = tuple(
-        (a + b) % self.size for a, b in zip(place, _MOVES[move], strict=True)
-      )
-      is_new = i < self.steps and place not in seen
-      seen.add(place)
+      right, down = _MOVES[move]
+      x, y = (x + right) % self.size, (y + down) % self.size
+      is_new = i < self.steps and (x, y) not in seen
+      seen.add((x, y))
       found.append(is_new / self.steps)
     return found
 

@@ -71,7 +71,7 @@ class Described(wrapped.Wrapped):
     import numpy as np
 
     answer_BA, length_B = self.task.device_answers(examples, tokenizer)
-    described_B2 = np.int32([self.task.describe(e) for e in examples])
+    described_B2 = np.array([self.task.describe(e) for e in examples], np.int32)
     return np.concatenate([described_B2, answer_BA], axis=1), length_B + 2
 
   def reward_device(

@@ -83,6 +83,7 @@ class FunctionCalls:
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """The text before the end token is judged."""
     gold, found = calls_of(example.answer), calls_of(response)
+    assert gold is not None  # `example` writes calls
     score = call_reward.SCORES[self.granularity]
     return {
       base.OUTCOME: float(response == example.answer),

@@ -196,6 +196,8 @@ def _decimal(dataset, answer, entry):
 def _close(answer, entry, most):
   """Whether the number is the right one, up to `most` and a thousandth."""
   found, right = answers.parse_number(answer), Fraction(entry['answer'])
+  if found is None:
+    raise ValueError(f'{answer!r:.80} is no number')
   return abs(found - right) <= min(most, abs(right) / 1000)
 
 
@@ -215,7 +217,10 @@ def _complex_number(dataset, answer, entry):
 def _first_number(dataset, answer, entry):
   """gsm_symbolic: with its sign."""
   del dataset
-  found = _NUMBER.search(answer)[0].replace(',', '')
+  match = _NUMBER.search(answer)
+  if match is None:
+    raise ValueError(f'{answer!r:.80} has no number')
+  found = match[0].replace(',', '')
   return 1.0 if float(found) == float(entry['answer']) else 0.01
 
 

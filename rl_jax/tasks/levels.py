@@ -75,8 +75,9 @@ class Levels:
     """Equally many of every task."""
     count = len(self.tasks)
     total = count * min(task.num_prompts(split) for task in self.tasks)
-    limited = split == 'train' and self.num_train is not None
-    return min(total, self.num_train // count * count) if limited else total
+    if split != 'train' or self.num_train is None:
+      return total
+    return min(total, self.num_train // count * count)
 
   def example(self, split: str, index: int) -> Example:
     """That of the level, under an index of its own."""

@@ -1,72 +1,48 @@
 r"""Whether a mathematical answer in LaTeX equals the right one.
 
 Structure is read from the text: tuples and intervals are ordered and keep
-their brackets, sets and bare lists are unordered, matrices keep their shape.
+their brackets, sets and bare lists are unordered, matrices keep their shape,
+inequalities have two directions and may be written as intervals.
 What remains are scalars. If the right one is a rational number, the answer must
 be a numeral: an integer, a decimal, a fraction (not for an integer), a mixed
-number or 2.5 \times 10^{3}; nothing is evaluated. Other scalars are parsed by
-math-verify, must be written out as `math_forms` says, and are compared by their
-values, with symbols at fixed points. What could take long is refused before.
+number or 2.5 \times 10^{3}; nothing is evaluated. Decimals are compared as
+`numerals.equal` says. Other scalars are parsed by math-verify, must be written
+out as `math_forms` says, and are compared by their exact values, with symbols
+at fixed points. What could take long is refused before.
 
 Limits: units after a number are ignored, 50\% equals 50 and 0.5, a number
-without a base is decimal (52 is not 52_8), relations other than `=` must agree
-as text.
+without a base is decimal (52 is not 52_8), relations other than `=` and those
+of order must agree as text.
 """
 
 from fractions import Fraction
 import re
 
-from rl_jax.tasks import math_forms
+from rl_jax.tasks import math_forms, numerals
+from rl_jax.tasks import math_relations as relations
+from rl_jax.tasks import math_spelling as spelling
+from rl_jax.tasks.numerals import Numeral
 
 _MAX_CHARACTERS = 300
-_REPLACED = (
-  (r'\\\\', r'\\cr '),  # rows of a matrix
-  (r'(?:,\\!\s*|\{,\})(?=\d{3}(?!\d))', ''),  # thousands separators
-  (r'\\left(?![a-z])|\\right(?![a-z])|\\[!,;:]|\\displaystyle', ''),
-  (r'\\ |~|\\quad|\s+', ' '),
-  (r'\\[dt]frac', r'\\frac'),
-  (r'\^\s*(\\circ|\{\s*\\circ\s*\})|°|\\\$|\$', ''),
-  (r'\\(leq|geq|neq)(?![a-z])', lambda m: m[0][:-1]),
-  (r'\\%', '%'),
-  ('−', '-'),
-  ('π', r'\\pi '),
-)
-_WORD = r'\\(?:text|mbox|mathrm|textrm|textbf|textit|mathbf)\s*\{([^{}]*)\}'
-_UNIT = re.compile(rf'(?<=[\w}})%])\s*{_WORD}(?:\s*\^\s*\{{?\d\}}?)?$')
-_THOUSANDS = re.compile(r'[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?', re.ASCII)
-_SPACED_THOUSANDS = re.compile(r'(?<![\d.])\d{1,3}(?: \d{3})+(?!\d)', re.ASCII)
 _BASE = re.compile(r'\(?([0-9A-Za-z]+)\)?_\{?(\d{1,2})\}?', re.ASCII)
-_DECIMAL = re.compile(r'([+-]?)\s*(\d{1,60}\.?\d{0,60}|\.\d{1,60})', re.ASCII)
-_REPEATING = re.compile(
-  r'([+-]?)(\d{1,30})\.(\d{0,30})\\overline\{(\d{1,30})\}', re.ASCII
-)
-_QUOTIENT = re.compile(
-  r'([+-]?)\s*(?:(\d{1,30})\s*(?=\\|\s))?\s*(?:'
-  r'\\frac\s*(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))\s*'
-  r'(?:\{\s*([+-]?\d{1,30})\s*\}|(\d))|(\d{1,30})\s*/\s*(\d{1,30}))',
-  re.ASCII,
-)
-_SCIENTIFIC = re.compile(
-  r'([+-]?[1-9](?:\.\d{1,30})?)\s*(?:\\times|\\cdot)\s*'
-  r'10\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))|'
-  r'([+-]?\d{1,30}(?:\.\d{1,30})?)[eE]([+-]?\d{1,2})',
-  re.ASCII,
-)
-_RELATION = re.compile(r'=|<|>|\\(?:le|ge|ne|lt|gt|approx|equiv)(?![a-z])')
-_SYMBOL = re.compile(r'\s*(?:[A-Za-z]|\\[a-z]+)(?:_\{?\w\}?)?(?:\([a-z]\))?\s*')
 _MATRIX = re.compile(r'\\begin\{([pb])matrix\}(.*)\\end\{\1matrix\}', re.DOTALL)
-_OPEN, _CLOSE = '([{', ')]}'
+# (x, y) = (1, 2)
+_NAMED_TUPLE = re.compile(r'\(\s*[a-z](?:\s*,\s*[a-z])*\s*\)\s*=(?=\s*\()')
+_UNORDERED = ('set', 'union', 'unequal')
 
 
 def equal(answer: str, gold: str, tolerance: float = 1e-6) -> bool:
   """True if the answer is a written-out form of the right one.
 
-  tolerance: absolute, for a right answer that is rational and no integer.
+  tolerance: for a right answer that is rational and no integer, see
+  `numerals.equal`.
   """
   if len(answer) > max(_MAX_CHARACTERS, 2 * len(gold)):
     return False
-  answer, gold = _clean(answer), _clean(gold)
-  return _squeezed(answer) == _squeezed(gold) or _equal(answer, gold, tolerance)
+  answer, gold = spelling.clean(answer), spelling.clean(gold)
+  return spelling.squeezed(answer) == spelling.squeezed(gold) or _equal(
+    answer, gold, tolerance
+  )
 
 
 def normal_form(answer: str) -> str:
@@ -77,110 +53,61 @@ def normal_form(answer: str) -> str:
   evaluated within the limits is its own text.
   """
   if len(answer) > _MAX_CHARACTERS:
-    return _squeezed(answer)
-  return _normal(_clean(answer))
+    return spelling.squeezed(answer)
+  return _normal(spelling.clean(answer))
+
+
+def taken_apart(text: str) -> tuple[str, list[str]]:
+  """(kind, parts) of a formula without markup; the kind of one is 'scalar'."""
+  return _parts(_without_names(text))
 
 
 def _normal(text):
   text = _without_names(text)
   sides = text.split('=')
-  if len(sides) == 2 and _SYMBOL.fullmatch(sides[0]):
+  if len(sides) == 2 and relations.SYMBOL.fullmatch(sides[0]):
     text = sides[1]
-  if _RELATION.search(text):
-    return _squeezed(text)
+  if '=' in text:
+    return spelling.squeezed(text)
   kind, parts = _parts(text)
   if kind == 'scalar':
     return _normal_scalar(parts[0].removeprefix('+').strip())
   forms = [_normal(part) for part in parts]
-  if kind in ('set', 'union'):
+  if kind in _UNORDERED:
     forms.sort()
   return f'{kind}: ' + '; '.join(forms)
 
 
 def _normal_scalar(text):
-  found = numeral(text.removesuffix('%'))
+  found = numerals.parse(text.removesuffix('%'))
   if found is not None:
-    return str(found[0])
-  return _words(text) or math_forms.value_text(text) or _squeezed(text)
-
-
-def copied(answer: str, gold: str, question: str) -> bool:
-  """Whether a formula of the question is given as its answer.
-
-  \\sqrt{12} is a form of 2\\sqrt{3}, but not if the question asks to simplify
-  it. Decimals, words and the right answer's own text, or another spelling of
-  its quotient, are never copies.
-  """
-  answer, gold = _squeezed(_clean(answer)), _squeezed(_clean(gold))
-  found = numeral(answer)
-  if answer == gold or (found and not found[1]):
-    return False
-  digits = lambda text: re.findall(r'\d', text)
-  if found and numeral(gold) == found and digits(answer) == digits(gold):
-    return False
-  is_formula = re.search(r'[\\^/=+*-]', answer) is not None
-  return is_formula and answer in _squeezed(_clean(question))
-
-
-def numeral(text: str) -> tuple[Fraction, bool] | None:
-  """(value, whether it is written as a quotient) of a numeral, or None."""
-  text = text.strip()
-  if _THOUSANDS.fullmatch(text):
-    text = text.replace(',', '')
-  if match := _DECIMAL.fullmatch(text):
-    return Fraction(match[1] + match[2].removesuffix('.')), False
-  if match := _REPEATING.fullmatch(text):
-    sign, whole, head, tail = match.groups()
-    nines = (10 ** len(tail) - 1) * 10 ** len(head)
-    value = Fraction(f'{whole}.{head or 0}') + Fraction(int(tail), nines)
-    return (-value if sign == '-' else value), False
-  if match := _SCIENTIFIC.fullmatch(text):
-    exponent = match[2] or match[3] or match[5]
-    return Fraction(f'{match[1] or match[4]}e{exponent}'), False
-  if match := _QUOTIENT.fullmatch(text):
-    sign, whole = match[1], int(match[2] or 0)
-    top = int(match[3] or match[4] or match[7])
-    bottom = int(match[5] or match[6] or match[8])
-    if bottom == 0 or (whole and not 0 <= top < bottom):
-      return None
-    value = whole + Fraction(top, bottom)
-    return (-value if sign == '-' else value), True
-  return None
-
-
-def _clean(text):
-  text = text.strip()
-  for begin, end in (('\\(', '\\)'), ('\\[', '\\]')):
-    if text.startswith(begin) and text.endswith(end):
-      text = text[2:-2]
-  for pattern, new in _REPLACED:
-    text = re.sub(pattern, new, text)
-  text = re.sub(r'^\s*[a-zA-Z]\s*\\in(?![a-z])', '', text.strip())
-  text = re.sub(r'\\text\s*\{\s*(?:and|or|,)\s*\}', ',', text)
-  text = _UNIT.sub('', text.strip().removesuffix('.').strip()).strip()
-  match = re.fullmatch(rf'(?:{_WORD}|\((.*)\))', text)
-  inside = (match[1] or match[2] or '').strip('() ') if match else ''
-  return inside if numeral(inside) else text
-
-
-def _squeezed(text):
-  """Without spaces, but for those that keep 1 1/2 from being 11/2."""
-  text = _SPACED_THOUSANDS.sub(lambda match: match[0].replace(' ', ''), text)
-  return re.sub(r'(?<!\d) +| +(?!\d)', '', re.sub(' +', ' ', text))
+    return str(found.value)
+  return (
+    spelling.words(text)
+    or math_forms.value_text(text)
+    or spelling.squeezed(text)
+  )
 
 
 def _equal(answer, gold, tolerance):
   answer, gold = _without_names(answer), _without_names(gold)
-  relation = _relations(answer, gold, tolerance)
-  if relation is not None:
-    return relation
-  kind, parts = _parts(answer)
-  right_kind, right = _parts(gold)
+  orders = [relations.has_order(text) for text in (answer, gold)]
+  if orders[0] != orders[1]:
+    answer = relations.as_intervals(answer) if orders[0] else answer
+    gold = relations.as_intervals(gold) if orders[1] else gold
+    if answer is None or gold is None:
+      return False
+  lists = any(len(spelling.split(text, ',')) > 1 for text in (answer, gold))
+  if '=' in answer + gold and not lists:
+    return _equations(answer, gold, tolerance)
+  (kind, parts), (right_kind, right) = _parts(answer), _parts(gold)
   if kind != right_kind or len(parts) != len(right):
     return False
   if kind == 'scalar':
     return _scalars(parts[0], right[0], tolerance)
-  if kind not in ('set', 'union'):
+  if lists and ('=' in answer) != ('=' in gold):
+    return False  # x = 1, y = 2 is not {1, 2}
+  if kind not in _UNORDERED:
     pairs = zip(parts, right, strict=True)
     return all(_equal(a, g, tolerance) for a, g in pairs)
   for one in right:
@@ -192,36 +119,44 @@ def _equal(answer, gold, tolerance):
 
 
 def _without_names(text):
-  """1, 2 for x = 1, x = 2; other text is unchanged."""
-  sides = [piece.partition('=') for piece in _split(text, ',')]
-  names = {_squeezed(name) for name, _, _ in sides}
-  if len(sides) < 2 or len(names) > 1 or not _SYMBOL.fullmatch(sides[0][0]):
+  """1, 2 for x = 1, x = 2 and for x = 1, 2; other text is unchanged."""
+  text = _NAMED_TUPLE.sub('', text)
+  sides = [piece.partition('=') for piece in spelling.split(text, ',')]
+  first, *others = ((spelling.squeezed(name), bool(x)) for name, x, _ in sides)
+  if not others or not first[1] or not relations.SYMBOL.fullmatch(sides[0][0]):
     return text
-  values = [value for _, equals, value in sides if equals and '=' not in value]
-  return ','.join(values) if len(values) == len(sides) else text
+  if not (set(others) == {first} or not any(named for _, named in others)):
+    return text
+  values = [value if named else name for name, named, value in sides]
+  return text if any('=' in value for value in values) else ','.join(values)
 
 
-def _relations(answer, gold, tolerance):
-  """The verdict if one of them is a relation, else None."""
-  left, right = _RELATION.findall(answer), _RELATION.findall(gold)
-  if not left and not right:
-    return None
+def _equations(answer, gold, tolerance):
+  """The verdict where one of them has a sign of equality."""
+  sides = [_named_first(text) for text in (answer, gold)]
+  left, right = (relations.SIGN.findall(text) for text in (answer, gold))
   if len(left) > 1 or len(right) > 1 or set(left + right) != {'='}:
-    return False  # chains; others are equal as text alone
-  sides = [text.split('=') for text in (answer, gold)]
-  names = [_SYMBOL.fullmatch(side[0]) is not None for side in sides]
+    return False  # chains are equal as text only
+  names = [relations.SYMBOL.fullmatch(side[0]) is not None for side in sides]
   if left and right:
     if names == [True, True]:
-      same = _squeezed(sides[0][0]) == _squeezed(sides[1][0])
+      same = spelling.squeezed(sides[0][0]) == spelling.squeezed(sides[1][0])
       return same and _equal(sides[0][1], sides[1][1], tolerance)
-    if names[1] and numeral(sides[1][1]):
+    if names[1] and numerals.parse(sides[1][1]):
       return False  # 2x = 10 for x = 5
     return math_forms.equations_equal(*sides)
   which = 0 if left else 1
-  if not names[which] or _words(gold):
+  if not names[which] or spelling.words(gold):
     return False
   answer, gold = (side[-1] for side in sides)
   return _equal(answer, gold, tolerance)
+
+
+def _named_first(text):
+  """The sides of an equation, as x = 5 also where it is 5 = x."""
+  sides = text.split('=')
+  names = [relations.SYMBOL.fullmatch(side) is not None for side in sides]
+  return sides[::-1] if names == [False, True] else sides
 
 
 def _parts(text):
@@ -231,21 +166,35 @@ def _parts(text):
     rows = [row.split('&') for row in match[2].split('\\cr') if row.strip()]
     shape = ','.join(str(len(row)) for row in rows)
     return f'matrix {shape}', [entry for row in rows for entry in row]
-  pieces = _split(text, '\\cup')
+  pieces = spelling.split(text, '\\cup')
   if len(pieces) > 1:
     return 'union', pieces
+  inside = text[2:-2].strip()
   if text.startswith('\\{') and text.endswith('\\}'):
-    return 'set', _with_signs(_split(text[2:-2], ','))
+    return 'set', _with_signs(spelling.split(inside, ',')) if inside else []
   inside = text[1:-1]
-  if text[:1] in ('(', '[') and text[-1:] in (')', ']') and _balanced(inside):
-    pieces = _split(inside, ',')
+  brackets = text[:1] + text[-1:]
+  if brackets in ('()', '(]', '[)', '[]') and spelling.balanced(inside):
+    pieces = spelling.split(inside, ',')
     if len(pieces) > 1:
-      return text[0] + text[-1], pieces
-  if _THOUSANDS.fullmatch(text):
+      return brackets, pieces
+  if ',' in text and numerals.parse(text):  # 1,234
     return 'scalar', [text]
-  pieces = _split(text, ',')
-  signed = _with_signs(pieces)
-  return ('set' if len(signed) > 1 else 'scalar'), signed
+  signed = _with_signs(spelling.split(text, ','))
+  return ('set', signed) if len(signed) > 1 else _parts_of_one(signed[0])
+
+
+def _parts_of_one(text):
+  """Of what is neither a list nor in brackets."""
+  signs = relations.SIGN.findall(text)
+  if not signs or '=' in signs:
+    return 'scalar', [text]
+  if signs == ['\\ne']:
+    return 'unequal', text.split('\\ne')
+  found = relations.ordered(text)
+  if found is None:
+    return f'relation {spelling.squeezed(text)}', []
+  return ' '.join(['relation', *found[1]]), found[0]
 
 
 def _with_signs(pieces):
@@ -258,65 +207,44 @@ def _with_signs(pieces):
   return found
 
 
-def _balanced(text):
-  depth = 0
-  for letter in text:
-    depth += (letter in _OPEN) - (letter in _CLOSE)
-    if depth < 0:
-      return False
-  return depth == 0
-
-
-def _split(text, separator):
-  """At the separators outside of brackets."""
-  pieces, depth, begin = [], 0, 0
-  for i, letter in enumerate(text):
-    depth += (letter in _OPEN) - (letter in _CLOSE)
-    if depth == 0 and text.startswith(separator, i):
-      pieces.append(text[begin:i].strip())
-      begin = i + len(separator)
-  return [*pieces, text[begin:].strip()]
-
-
 def _scalars(answer, gold, tolerance):
   answer, gold = (text.removeprefix('+').strip() for text in (answer, gold))
-  if _squeezed(answer) == _squeezed(gold):
+  if spelling.squeezed(answer) == spelling.squeezed(gold):
     return bool(answer)
-  words = _words(gold)
+  words = spelling.words(gold)
   is_text = '\\' in gold or '\\' in answer or len(words or '') > 1
-  if words and words == _words(answer) and is_text:
+  if words and words == spelling.words(answer) and is_text:
     return True
-  if re.fullmatch(_WORD, gold):
+  if re.fullmatch(spelling.WORD, gold):
     return False
   bases = [_BASE.fullmatch(text) for text in (answer, gold)]
   if any(match and match[1].isdigit() for match in bases):
-    return (
-      all(bases)
-      and bases[0][2] == bases[1][2]
-      and bases[0][1].lstrip('0') == bases[1][1].lstrip('0')
-    )
-  right = numeral(gold.removesuffix('%'))
+    written = [(m[2], m[1].lstrip('0')) for m in bases if m]
+    return len(written) == 2 and written[0] == written[1]
+  found = numerals.parse(answer.removesuffix('%'))
+  right = numerals.parse(gold.removesuffix('%'))
+  if right is None and found is not None:
+    right = _computed(gold)
   if right is None:
     return math_forms.scalars_equal(answer, gold)
-  found = numeral(answer.removesuffix('%'))
   if found is None:
     return False
   scales = {Fraction(1)}
   if answer.endswith('%') != gold.endswith('%'):
     scales.add(Fraction(100 if gold.endswith('%') else 1, 1))
     scales.add(Fraction(1, 100) if answer.endswith('%') else Fraction(1))
-  return any(_numbers(found, s, right[0], tolerance) for s in scales)
+  return any(_numbers(found, s, right, tolerance) for s in scales)
+
+
+def _computed(gold):
+  """The exact number that a formula such as 2^{-20} is, or None."""
+  value = math_forms.rational(gold)
+  return None if value is None else Numeral(value, numerals.QUOTIENT)
 
 
 def _numbers(found, scale, right, tolerance):
-  value, is_quotient = found
-  if right.denominator == 1:
-    return value * scale == right and not (is_quotient and scale == 1)
-  return abs(value * scale - right) <= Fraction(tolerance)
-
-
-def _words(text):
-  """Text without its command, brackets and case, or None for a formula."""
-  text = re.sub(_WORD, r'\1', text).strip()
-  match = re.fullmatch(r'\(?([A-Za-z][A-Za-z ]*)\)?', text)
-  return ' '.join(match[1].split()).casefold() if match else None
+  whole = right.value.denominator == 1
+  if whole and scale == 1 and found.form in numerals.OPEN_FORMS:
+    return False
+  scaled = found._replace(value=found.value * scale)
+  return numerals.equal(scaled, right, tolerance)

@@ -6,12 +6,15 @@ result, no product of sums for an expanded sum or the reverse, no function that
 the right one does not use. Nothing is evaluated before: math-verify parses.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
 import functools
 import itertools
 import math
 import re
 from typing import Any
+
+from rl_jax.tasks import math_values
 
 _COMMANDS = frozenset(
   'frac sqrt pi cdot times theta alpha beta gamma lambda phi omega mu sigma '
@@ -23,8 +26,6 @@ _COMMAND = re.compile(r'\\([A-Za-z]+)')
 _EXPONENT = re.compile(r'\^\s*(\{[^{}^]*\}|[^{}\s\\]|\\[a-z]+)|\*\*')
 _MAX_DEPTH, _MAX_LEAVES, _MAX_POWER = 12, 60, 30
 _MAX_NESTING, _MAX_CHARACTERS = 8, 300  # the parser's time grows with them
-_DIGITS = 30
-_POINTS = tuple(Fraction(n, 7) for n in (3, -5, 11, -16, 9, 23))
 
 
 def scalars_equal(answer: str, gold: str) -> bool:
@@ -32,12 +33,12 @@ def scalars_equal(answer: str, gold: str) -> bool:
   if not allowed(answer) or _two_cases(answer) or _two_cases(gold):
     return False
   found, right = parsed(answer), parsed(gold)
-  if found is None or right is None or not _small(found):
+  if found is None or right is None or not small(found):
     return False
   if found.free_symbols != right.free_symbols:
     return False
   try:
-    return _written_out(found, right) and _same_values(found, right)
+    return _written_out(found, right) and math_values.same(found, right)
   except (ArithmeticError, AttributeError, TypeError, ValueError):
     return False  # what SymPy cannot compare is no number
 
@@ -49,36 +50,26 @@ def equations_equal(answer: list[str], gold: list[str]) -> bool:
   ):
     return False
   sides = [parsed(text) for text in (*answer, *gold)]
-  if None in sides or not all(map(_small, sides)):
+  if None in sides or not all(map(small, sides)):
     return False
   symbols = sides[2].free_symbols | sides[3].free_symbols
   if sides[0].free_symbols | sides[1].free_symbols != symbols or not symbols:
     return False
-  factor = None
-  for k in range(len(_POINTS)):
-    a, b, c, d = (_value(side, symbols, k) for side in sides)
-    if None in (a, b, c, d) or abs(c - d) < 1e-15:
-      continue
-    ratio = (a - b) / (c - d)
-    if abs(ratio) < 1e-15 or not _close(ratio, factor or ratio):
-      return False
-    factor = factor or ratio
-  return factor is not None
+  return math_values.proportional(tuple(sides[:2]), tuple(sides[2:]))
+
+
+def rational(text: str) -> Fraction | None:
+  """The exact value of a formula of rational numbers, or None."""
+  tree = parsed(text) if allowed(text) else None
+  return None if tree is None else math_values.rational(tree)
 
 
 def value_text(text: str) -> str:
-  """Symbols and values of a formula at two points; '' if it has none."""
+  """Symbols and values of a formula, as `math_values.text_of`; '' without."""
   tree = parsed(text) if allowed(text) else None
-  if tree is None or not _small(tree):
+  if tree is None or not small(tree):
     return ''
-  symbols = sorted(tree.free_symbols, key=str)
-  values = [_value(tree, symbols, k) for k in range(2 if symbols else 1)]
-  if None in values:
-    return ''
-  # Signs of zero and the last digits are those of rounding.
-  digits = lambda x: f'{0.0 if abs(x) < 1e-12 else x:.9e}'
-  numbers = [f'{digits(z.real)},{digits(z.imag)}' for z in map(complex, values)]
-  return f'{symbols} {numbers}'
+  return math_values.text_of(tree)
 
 
 def allowed(text: str) -> bool:
@@ -117,8 +108,23 @@ def parsed(text: str) -> Any:
 
   for found in parse_math(text):
     if isinstance(found, sympy.Expr) and not found.has(sympy.nan, sympy.zoo):
-      return found
+      return _with_powers_of_e(found) if found.has(sympy.exp) else found
   return None
+
+
+def _with_powers_of_e(tree):
+  """e^{-1} as a power, as it is in 1/e; the parser writes exp(-1)."""
+  import sympy
+
+  if not tree.args:
+    return tree
+  args = [_with_powers_of_e(part) for part in tree.args]
+  if isinstance(tree, sympy.exp) and args[0].is_Rational:
+    e = sympy.E
+    return e if args[0] == 1 else sympy.Pow(e, args[0], evaluate=False)
+  if args == list(tree.args):
+    return tree
+  return tree.func(*args, evaluate=False)
 
 
 def parse_math(text: str) -> list:
@@ -144,7 +150,8 @@ def math_verify() -> Any:
   return library
 
 
-def _small(tree):
+def small(tree: Any) -> bool:
+  """Whether its values can be computed at once: few leaves, small powers."""
   import sympy
 
   def depth(node):
@@ -169,7 +176,7 @@ def _small(tree):
   return True
 
 
-def _factors(tree):
+def _factors(tree) -> Iterator[tuple[Any, Any]]:
   """(base, exponent) of a product, flattened, without signs."""
   import sympy
 
@@ -197,7 +204,25 @@ def _terms(tree):
     yield tree
 
 
-def _shape(tree):
+def _names(tree):
+  """Functions and bases of powers, of which an answer may have no others."""
+  import sympy
+
+  nodes = list(sympy.preorder_traversal(tree))
+  kinds = {type(n).__name__ for n in nodes if n.is_Function}
+  if any(n is sympy.E or isinstance(n, sympy.exp) for n in nodes):
+    kinds.add('e')
+  factors = [list(_factors(n)) for n in nodes if not n.is_Add and n.args]
+  bases = {
+    str(b)
+    for product in factors
+    for b, e in product
+    if b.is_Rational and e.is_Integer and abs(e) > 1
+  }
+  return kinds, bases
+
+
+def _counts(tree):
   """Numbers of things in a tree of which an answer may have no more."""
   import sympy
 
@@ -213,16 +238,10 @@ def _shape(tree):
       if not term.is_Add
     ),
     'symbols': sum(bool(n.is_Symbol) for n in nodes),
-    'bases': {
-      str(b)
-      for product in factors
-      for b, e in product
-      if b.is_Rational and e.is_Integer and abs(e) > 1
-    },
     'powers of numbers': sum(
-      bool(b.is_Rational and e.is_Integer and abs(e) > 1)
-      for product in factors
-      for b, e in product
+      bool(n.args[0].is_Rational and n.args[1].is_Integer and n.args[1] != -1)
+      for n in nodes
+      if n.is_Pow
     ),
     'powers of sums': max(
       (abs(e) for p in factors for b, e in p if is_sum(b) and e.is_Integer),
@@ -234,7 +253,6 @@ def _shape(tree):
     'roots of sums': sum(
       is_sum(b) and not e.is_Integer for p in factors for b, e in p
     ),
-    'kinds': {type(n).__name__ for n in nodes if n.is_Function},
     'functions': sum(bool(n.is_Function) for n in nodes),
   }
 
@@ -251,10 +269,9 @@ def _sums(tree):
 def _written_out(tree, gold):
   import sympy
 
-  shape, right = _shape(tree), _shape(gold)
-  for name in ('kinds', 'bases'):
-    if not shape.pop(name) <= right.pop(name):
-      return False
+  if not all(map(set.issubset, _names(tree), _names(gold))):
+    return False
+  shape, right = _counts(tree), _counts(gold)
   right['functions'] += bool(right['functions'])
   right['symbols'] += bool(right['symbols'])
   if any(shape[name] > right[name] for name in shape):
@@ -304,7 +321,8 @@ def _is_simple_product(tree, sums):
   if not _is_cancelled(tree):
     return False
   above = below = 0
-  bases, indices = set(), set()
+  bases: dict[Any, Any] = {}  # and their exponents
+  indices = set()
   for base, exponent in _factors(tree):
     if base.is_Number and exponent.is_Integer:
       above += bool(exponent.is_positive)
@@ -317,14 +335,20 @@ def _is_simple_product(tree, sums):
       if exponent in indices:
         return False
       indices.add(exponent)
-    elif base in bases:
+    elif base in bases and not _is_rationalized(exponent, bases[base]):
       return False
     else:
-      bases.add(base)
+      bases[base] = exponent
   only_numbers = not bases and not indices
   if only_numbers and above + below > 2:
     return False
   return above <= 1 and below <= 1 and _sums(tree) <= sums
+
+
+def _is_rationalized(one, other):
+  """The exponents of n in sqrt(n) / n, without a root below, or n sqrt(n)."""
+  root, power = (other, one) if one.is_Integer else (one, other)
+  return power.is_Integer and 0 < root < 1
 
 
 def _is_power_of_number(tree):
@@ -363,38 +387,3 @@ def _is_reduced(value):
   """1/sqrt(3) = sqrt(3)/3 is; 1/sqrt(125) = sqrt(5)/25 is not."""
   number, root = value.as_coeff_Mul()
   return root.is_Pow and number.is_Rational and number.q == root.args[0]
-
-
-def _same_values(found, right):
-  symbols = right.free_symbols
-  compared = 0
-  for k in range(len(_POINTS) if symbols else 1):
-    a, b = _value(found, symbols, k), _value(right, symbols, k)
-    if b is None:
-      continue
-    if a is None or not _close(a, b):
-      return False
-    compared += 1
-  return compared > 0
-
-
-def _value(tree, symbols, k):
-  """At the k-th point, as a complex number of many digits, or None."""
-  import sympy
-
-  points = {}
-  for i, symbol in enumerate(sorted(symbols, key=str)):
-    point = _POINTS[(k + i) % len(_POINTS)] + Fraction(i, 3)
-    points[symbol] = sympy.Rational(point.numerator, point.denominator)
-  try:
-    value = tree.evalf(_DIGITS, subs=points)
-    value = sympy.N(value, _DIGITS)
-  except (ArithmeticError, ValueError, TypeError, AttributeError):
-    return None
-  if not value.is_number or not value.is_finite:
-    return None
-  return value
-
-
-def _close(a, b):
-  return bool(abs(a - b) <= 1e-12 * max(1, abs(b)))

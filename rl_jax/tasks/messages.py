@@ -1,15 +1,48 @@
 """Turns of conversations in data, and what else a chat template reads there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 ROLES = ('system', 'developer', 'user', 'assistant', 'tool')
 # What a template may read of a turn beside role and content.
 FIELDS = ('name', 'tool_calls', 'tool_call_id', 'reasoning_content', 'thinking')
+_IMAGES = ('images', 'image')
+# Fields of a row that belong to its conversations.
+OF_CONVERSATIONS = ('tools', 'chat_template_kwargs', *_IMAGES)
 # Variables that a template gets in any case.
 _OWN = ('messages', 'add_generation_prompt', 'bos_token', 'eos_token')
-Fail = Callable[[str, str], Any]  # (kind, problem); raises
+Fail = Callable[[str, str], NoReturn]  # (kind, problem); raises
+
+
+def read_prompt(
+  value: Any, field: str, fail: Fail
+) -> tuple[dict[str, Any], ...]:
+  """The turns of a prompt, which ends before one of the assistant."""
+  if not value:
+    fail(f'empty_{field}', f'field {field!r} has no messages')
+  turns = tuple(
+    read_message(turn, field, number, fail) for number, turn in enumerate(value)
+  )
+  check_prompt(turns, fail)
+  return turns
+
+
+def check_prompt(turns: Sequence[Mapping[str, Any]], fail: Fail) -> None:
+  """Fails unless the last turn is one that the assistant answers."""
+  last = turns[-1]['role']
+  if last not in ('user', 'tool'):
+    fail(
+      'wrong_roles',
+      f'the prompt ends with a message of the role {last!r}, not user',
+    )
+
+
+def check_no_images(record: Mapping[str, Any], fail: Fail) -> None:
+  """Fails for a row with images: models read text only."""
+  for name in _IMAGES:
+    if record.get(name) not in (None, [], ''):
+      fail('images', f'field {name!r} is given, and only text can be read')
 
 
 def read_message(
@@ -42,8 +75,9 @@ def read_message(
   return {'role': role, 'content': content, **more}
 
 
-def _part(part, place, fail):
-  text = part.get('text') if isinstance(part, Mapping) else None
+def _part(part: Any, place: str, fail: Fail) -> str:
+  part = part if isinstance(part, Mapping) else {}
+  text = part.get('text')
   if not isinstance(text, str) or part.get('type', 'text') != 'text':
     fail(
       'wrong_type',

@@ -20,15 +20,20 @@ an `image` are refused. All other fields are ignored.
 
 from collections.abc import Mapping
 import dataclasses
-import math
-from typing import Any
+from typing import Any, NoReturn
 
 from rl_jax.tasks.base import Logged
-from rl_jax.tasks.messages import read_message, template_arguments
+from rl_jax.tasks.messages import (
+  check_no_images,
+  check_prompt,
+  read_message,
+  template_arguments,
+)
 from rl_jax.tasks.sources import BadRowError
 
 FORMS = ('pair', 'label', 'scores', 'steps', 'response', 'text')
 STEP_END = '\n'
+MOST = 3.4e38  # of a score: training computes with float32
 Text = str | tuple[dict[str, Any], ...]  # plain, or a conversation
 
 
@@ -66,9 +71,7 @@ def parse(
   Raises: BadRowError naming what is wrong.
   """
   row = _Row(record, where)
-  for name in ('images', 'image'):
-    if record.get(name) not in (None, [], ''):
-      row.fail('images', f'field {name!r} is given, and only text can be read')
+  check_no_images(record, row.fail)
   if form == 'pair':
     return row.pair()
   if form == 'scores':
@@ -133,7 +136,7 @@ class _Row:
   def __init__(self, record, where):
     self._record, self._where = record, where
 
-  def fail(self, kind, problem):
+  def fail(self, kind: str, problem: str) -> NoReturn:
     raise BadRowError(self._where, kind, problem)
 
   def field(self, name):
@@ -147,8 +150,11 @@ class _Row:
   def number(self, value, name) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
       self.fail('wrong_score', f'{value!r} in {name} is no number')
-    if not math.isfinite(value):
-      self.fail('wrong_score', f'{value!r} in {name} is not finite')
+    if not -MOST <= value <= MOST:
+      self.fail(
+        'wrong_score',
+        f'{value!r:.40} in {name} is not finite, or larger than {MOST:g}',
+      )
     return float(value)
 
   def text(self, value, name) -> Text:
@@ -191,16 +197,8 @@ class _Row:
   def prompt(self) -> Text:
     text = self.text(self.field('prompt'), 'prompt')
     if not isinstance(text, str):
-      self.check_prompt(text)
+      check_prompt(text, self.fail)
     return text
-
-  def check_prompt(self, messages):
-    if messages[-1]['role'] not in ('user', 'tool'):
-      self.fail(
-        'wrong_roles',
-        f'the prompt ends with a message of the role {messages[-1]["role"]!r}, '
-        'not user',
-      )
 
   def prompt_and_completion(self):
     prompt = self.prompt()
@@ -221,7 +219,7 @@ class _Row:
     if not first:
       self.fail('wrong_roles', 'the conversation begins with the assistant')
     prompt, rest = messages[:first], messages[first:]
-    self.check_prompt(prompt)
+    check_prompt(prompt, self.fail)
     return prompt, self.completion(rest, 'messages', prompt)
 
   def whole_text(self):
@@ -235,9 +233,8 @@ class _Row:
   def pair(self):
     names = ('chosen', 'rejected')
     texts = [self.text(self.field(name), name) for name in names]
-    whole = not any(isinstance(text, str) for text in texts) and (
-      texts[0][0]['role'] != 'assistant'
-    )
+    turns = [text for text in texts if not isinstance(text, str)]
+    whole = len(turns) == 2 and turns[0][0]['role'] != 'assistant'
     if texts[0] == texts[1]:
       self.fail('equal_responses', 'chosen and rejected are equal')
     if self._record.get('prompt') is not None and not whole:
@@ -303,7 +300,7 @@ class _Row:
     if not end:
       self.fail('missing_field', "no field 'prompt', and no common beginning")
     if not isinstance(chosen, str):
-      self.check_prompt(chosen[:end])
+      check_prompt(chosen[:end], self.fail)
     return chosen[:end], chosen[end:], rejected[end:]
 
   def scores(self):

@@ -27,7 +27,8 @@ class PreferenceRows:
   arguments: variables of the chat template, such as enable_thinking; a row may
   have further ones, and `tools`.
   aspects: fields with a number that rates the response of a row; null and
-  fields that are not there are labels that are missing.
+  fields that are not there are labels that are missing. columns: as of
+  QuestionAnswer.
   """
 
   path: str
@@ -39,6 +40,7 @@ class PreferenceRows:
     default_factory=dict, hash=False
   )
   aspects: tuple[str, ...] = ()
+  columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:
@@ -60,7 +62,10 @@ class PreferenceRows:
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
     prompt, logged = _decoded(row)
-    more = {}
+    more: dict[str, Any] = {}
+    meta: dict[str, Any] = {'logged': logged, base.PLACE: row.where}
+    if self.columns:
+      meta[base.COLUMNS] = row.columns
     if not isinstance(prompt, str):
       more['messages'], prompt = prompt, prompt[-1]['content']
       more['arguments'] = {**self.arguments, **json.loads(row.answer)}
@@ -68,7 +73,7 @@ class PreferenceRows:
       prompt=prompt,
       answer=_text(logged[0]),
       id=index,
-      meta={'logged': logged, base.PLACE: row.where},
+      meta=meta,
       **more,
     )
 
@@ -86,7 +91,8 @@ class PreferenceRows:
 
   def _rows(self):
     limits = self.bad_rows, self.max_row_bytes
-    return _load(self.path, self.form, *limits, self.aspects)
+    more = self.aspects, self.columns or ()
+    return _load(self.path, self.form, *limits, *more)
 
 
 def _text(logged: Logged) -> str:
@@ -94,7 +100,7 @@ def _text(logged: Logged) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path, form, bad_rows, max_row_bytes, aspects):
+def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
   first = {}  # form and number of responses of the first row
 
   def reader(record, where):
@@ -117,10 +123,13 @@ def _load(path, form, bad_rows, max_row_bytes, aspects):
       )
     first.update(shape)
     arguments = preference_forms.arguments(record, prompt, where)
-    texts = (prompt, arguments, [_encoded(x) for x in logged])
-    return None, rows_lib.Row(*map(json.dumps, texts), where)
+    responses = json.dumps([_encoded(x) for x in logged])
+    prompt, arguments = json.dumps(prompt), json.dumps(arguments)
+    return None, rows_lib.Row(prompt, arguments, responses, where)
 
-  return rows_lib.collect(path, 'train', reader, bad_rows, max_row_bytes)
+  return rows_lib.collect(
+    path, 'train', reader, bad_rows, max_row_bytes, None, columns
+  )
 
 
 def _encoded(logged):
@@ -135,7 +144,7 @@ def _decoded(row):
   responses = []
   for text, *numbers, aspects in json.loads(row.solution):
     reward, label, step_labels, distance = numbers
-    fields = {'text': text}
+    fields: dict[str, Any] = {'text': text}
     if step_labels:
       fields = {'text': ''.join(text), 'steps': tuple(text)}
     elif not isinstance(text, str):

@@ -32,7 +32,8 @@ class PythonFunction:
   The response, or its last ``` block of Python, is run by
   `rl_jax.verification.sandbox`, which never sees what is expected. Values are
   compared here: equal JSON values; an expected integer exactly (3 or 3.0), an
-  expected float within `tolerance` (relative and absolute); True is not 1.
+  expected float within `tolerance` times its size, 0.0 within `tolerance`
+  itself; True is not 1.
   `solution` is optional, for supervised training.
 
   limits: of all tests of a response together. verifier.timeout_seconds must
@@ -136,8 +137,9 @@ def equal(found: Any, expected: Any, tolerance: float) -> bool:
   if isinstance(expected, int) and isinstance(found, int | float):
     return found == expected  # exact between int and float, too
   if isinstance(expected, int | float) and isinstance(found, int | float):
+    least = 0.0 if expected else tolerance  # 0 is not 6.67e-11
     try:
-      return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
+      return math.isclose(found, expected, rel_tol=tolerance, abs_tol=least)
     except OverflowError:  # an int beyond the floats
       return False
   if type(found) is not type(expected):

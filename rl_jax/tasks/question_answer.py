@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import math
+from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import (
@@ -12,13 +13,17 @@ from rl_jax.tasks import (
   base,
   draws,
   expressions,
-  math_answers,
+  math_copies,
   math_forms,
 )
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
+
+# In Example.meta: a conversation of the data with what it says to the model's
+# template, and all right answers where there are several.
+_TURNS, _ANSWERS = 'turns', 'answers'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,16 +36,25 @@ class QuestionAnswer:
     'tfds:NAME'; the last three with '@SPLIT' if the data set calls the split
     otherwise.
   question, answer: templates of the row's fields: '{Body} {Question}'. Fields
-    may have any name without braces: '{input-text}'.
+    may have any name without braces: '{input-text}'; '{extra_info.question}' is
+    a field of a field, '{choices.0}' the first value of a list. If `question`
+    is one field, it may hold a conversation, a list of turns (tasks.messages)
+    whose last one is the question; `template` must then be a ChatTemplate, and
+    `tools` and `chat_template_kwargs` of the row are variables of the model's
+    template. If `answer` is one field, it may hold a list: a response is right
+    if it meets one of its values. answer='': the rows have no right answers,
+    and the outcome is 0 unless a reward function says another.
   gold: where the right answer stands in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer stands in the response, prefill included.
   verifier: 'number' compares plain numbers, integers exactly and others
-    within `tolerance`; 'decimal' does so, but takes no quotient as '20/4', for
-    problems whose answer is to be computed; 'math' accepts what `math_answers`
-    finds equal: a form that is as far evaluated as the right answer; 'text'
-    compares stripped text; 'expression' takes the first line of the response as
-    an expression of integers (see `expressions`) whose exact value must be the
+    within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
+    for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
+    as '20/4', for problems whose answer is to be computed; 'math' accepts what
+    `math_answers` finds equal, a form that is as far evaluated as the right
+    answer, unless it is a copy of the question (`math_copies`); 'text' compares
+    stripped text; 'expression' takes the first line of the response as an
+    expression of integers (see `expressions`) whose exact value must be the
     right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without a source of their own: the last rows of the file ('last':
@@ -56,9 +70,11 @@ class QuestionAnswer:
 
   clusters: adds the component `cluster_id`, which methods read that compare
     the answers of a group (empo, copo, seed_grpo): equal for answers of equal
-    value (`normal_form`; of expressions the exact value), -1 without one. For
-    data without right answers set answer='0', or any text that the verifier can
-    read.
+    value (`normal_form`; of expressions the exact value), -1 without one. Data
+    need no right answers for it.
+  columns: fields of the row that Example.meta['columns'] has, for rewards that
+    read them; ('*',) for all. null: all for the functions of RewardFunctions,
+    and else none.
 
   Components: `outcome` and `format` (the response has exactly the form that
   `extract` asks for).
@@ -81,10 +97,16 @@ class QuestionAnswer:
   bad_rows: str = chosen('error', ('error', 'skip'))
   max_row_bytes: int = ranged(1_000_000, 1)
   clusters: bool = False
+  columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
     _check_sources(self.sources)
+    if not self.answer and self.verifier == 'expression':
+      raise ValueError(
+        "QuestionAnswer.answer = '', but verifier = 'expression' compares with "
+        'a number'
+      )
     if not rows_lib.fields_of(self.question):
       raise ValueError(
         f'QuestionAnswer.question = {self.question!r} names no field of the '
@@ -113,16 +135,34 @@ class QuestionAnswer:
     """The index-th usable row of the split."""
     base.check_index(self, split, index)
     row = self._rows(split)[index]
+    meta = {
+      base.PLACE: row.where,
+      'solution': row.solution,
+      'question': row.question,
+    }
+    if row.turns:
+      meta[_TURNS] = (row.turns, row.arguments)
+    if row.answers:
+      meta[_ANSWERS] = row.answers
+    if self.columns:
+      meta[base.COLUMNS] = row.columns
     return Example(
-      **self.template.fields(row.question),
-      answer=row.answer,
-      id=index,
-      meta={
-        base.PLACE: row.where,
-        'solution': row.solution,
-        'question': row.question,
-      },
+      **self._prompt(row.question, meta), answer=row.answer, id=index, meta=meta
     )
+
+  def _prompt(self, question, meta) -> dict[str, Any]:
+    """The prompt fields of a row with this question."""
+    if _TURNS not in meta:
+      return self.template.fields(question)
+    (*turns, last), arguments = meta[_TURNS]
+    try:
+      return self.template.conversation(
+        (*turns, {**last, 'content': question}), arguments
+      )
+    except ValueError as error:
+      raise ValueError(
+        f'QuestionAnswer.template: {meta[base.PLACE]}: {error}'
+      ) from None
 
   def hinted(self, example: Example) -> Example:
     """With the first line of the solution as a hint below the question."""
@@ -134,7 +174,7 @@ class QuestionAnswer:
     count = min(math.ceil(share * len(lines)), len(lines) - 1)
     hint = '\n'.join(lines[: max(1, count)])
     question = f'{example.meta["question"]}\nHint: {hint}'
-    return dataclasses.replace(example, **self.template.fields(question))
+    return dataclasses.replace(example, **self._prompt(question, example.meta))
 
   def with_examples(
     self, example: Example, solved: Sequence[tuple[Example, str]]
@@ -147,7 +187,8 @@ class QuestionAnswer:
       template = dataclasses.replace(
         self.template, shots=self.template.shots + shots
       )
-      fields = template.fields(example.meta['question'])
+      changed = dataclasses.replace(self, template=template)
+      fields = changed._prompt(example.meta['question'], example.meta)
       return dataclasses.replace(example, **fields)
     shown = ''.join(f'{e.prompt}{text.rstrip()}\n\n' for e, text in solved)
     return dataclasses.replace(
@@ -158,6 +199,8 @@ class QuestionAnswer:
 
   def target(self, example: Example) -> str:
     """The solution as released (a space separates it from the prompt)."""
+    if not self.answer:
+      raise ValueError("QuestionAnswer.answer = '': the rows have no targets")
     return ' ' + example.meta['solution']
 
   def skipped(self, split: str) -> dict[str, int]:
@@ -178,7 +221,12 @@ class QuestionAnswer:
       return expressions.judged(text, right, self.clusters)
     found = answers.extract(text, self.extract)
     question = example.meta.get('question', '')
-    solved = found is not None and self._equal(found, example.answer, question)
+    rights = example.meta.get(_ANSWERS, (example.answer,))
+    solved = (
+      bool(self.answer)
+      and found is not None
+      and any(self._equal(found, right, question) for right in rights)
+    )
     components = {
       base.OUTCOME: float(solved),
       'format': float(answers.well_formed(text, self.extract)),
@@ -198,31 +246,22 @@ class QuestionAnswer:
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
-    if self.verifier == 'decimal' and '/' in found:
+    if self.verifier == 'decimal' and answers.is_quotient(found):
       return False
     if self.verifier in ('number', 'decimal'):
       return answers.numbers_equal(found, gold, self.tolerance)
     if self.extract == 'whole':
       found = answers.last_formula(found)
-    if math_answers.copied(found, gold, question):
-      return False
-    return answers.math_equal(found, gold, tolerance=self.tolerance)
+    right = answers.math_equal(found, gold, tolerance=self.tolerance)
+    return right and not math_copies.copied(found, gold, question)
 
   def _size(self, split):
     return {'validation': self.num_validation, 'test': self.num_test}[split]
 
   def _source(self, split):
-    return _load(
-      self.sources[split],
-      split,
-      self.question,
-      self.answer,
-      self.gold,
-      self.verifier,
-      self.id_field,
-      self.bad_rows,
-      self.max_row_bytes,
-    )
+    names = (field.name for field in dataclasses.fields(_Reading))
+    reading = _Reading(**{name: getattr(self, name) for name in names})
+    return _load(self.sources[split], split, reading)
 
   def _rows(self, split):
     if split != 'train' and split in self.sources:
@@ -277,44 +316,90 @@ def _partition(loaded, hold_out, num_validation, num_test):
   }
 
 
+@dataclasses.dataclass(frozen=True)
+class _Reading:
+  """The fields of a QuestionAnswer on which its rows depend."""
+
+  question: str
+  answer: str
+  gold: str
+  verifier: str
+  id_field: str
+  bad_rows: str
+  max_row_bytes: int
+  columns: tuple[str, ...] | None
+
+
 @functools.lru_cache(maxsize=32)
-def _load(
-  source,
-  split,
-  question,
-  answer,
-  gold,
-  verifier,
-  id_field,
-  bad_rows,
-  max_row_bytes,
-):
+def _load(source, split, reading):
   """Reads a source once per process; the key is everything it depends on."""
+  id_field = reading.id_field
 
   def reader(record, where):
-    text = rows_lib.fill(question, record, where).strip()
-    if not text:
-      raise BadRowError(where, 'empty_question', 'the question is empty')
-    solution = rows_lib.fill(answer, record, where).strip()
-    right = answers.extract(solution, gold)
-    if right is None or not _parses(right, verifier):
-      raise BadRowError(
-        where,
-        'unparsable_answer',
-        f'no right answer for verifier {verifier!r} in {solution[:80]!r}',
-      )
+    row = _read_row(record, where, reading)
     row_id = None
     if id_field:
       row_id = rows_lib.field(record, id_field, where)
-    return row_id, rows_lib.Row(text, right, solution, where)
+    return row_id, row
 
-  fields = (
-    *rows_lib.fields_of(question, answer),
-    *([id_field] * bool(id_field)),
-  )
   return rows_lib.collect(
-    source, split, reader, bad_rows, max_row_bytes, fields
+    source,
+    split,
+    reader,
+    reading.bad_rows,
+    reading.max_row_bytes,
+    (
+      *rows_lib.fields_of(reading.question, reading.answer),
+      *([id_field] * bool(id_field)),
+    ),
+    reading.columns or (),
   )
+
+
+def _read_row(record, where, reading):
+  """The row of a record. Raises: BadRowError."""
+  turns, arguments = (), {}
+  if name := rows_lib.only_field(reading.question):
+    turns, arguments = rows_lib.conversation(record, name, where)
+  if turns:
+    text = turns[-1]['content']
+  else:
+    text = rows_lib.fill(reading.question, record, where).strip()
+  if not text.strip():
+    raise BadRowError(where, 'empty_question', 'the question is empty')
+  solutions = _solutions(record, where, reading)
+  found: list[str] = []
+  for solution in solutions:
+    right = answers.extract(solution, reading.gold)
+    if right is None or not _parses(right, reading.verifier):
+      raise BadRowError(
+        where,
+        'unparsable_answer',
+        f'no right answer for verifier {reading.verifier!r} in '
+        f'{solution[:80]!r}',
+      )
+    found.append(right)
+  right, solution = (found[0], solutions[0]) if found else ('', '')
+  several = tuple(found) if len(found) > 1 else ()
+  return rows_lib.Row(text, right, solution, where, turns, arguments, several)
+
+
+def _solutions(record, where, reading):
+  """Texts of the right answers; none without a template."""
+  if not reading.answer:
+    return []
+  name = rows_lib.only_field(reading.answer)
+  value = None if name is None else rows_lib.lookup(record, name, where)
+  if reading.verifier == 'expression' or not isinstance(value, (list, tuple)):
+    return [rows_lib.fill(reading.answer, record, where).strip()]
+  if not value:
+    raise BadRowError(
+      where, 'unparsable_answer', f'field {name!r} is a list without an answer'
+    )
+  return [
+    rows_lib.as_text(one, f'{name}.{number}', where).strip()
+    for number, one in enumerate(value)
+  ]
 
 
 def _parses(right, verifier):

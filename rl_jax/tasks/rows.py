@@ -3,13 +3,15 @@
 import array
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
+import functools
 import logging
 import math
 import os
+import pickle
 import re
 from typing import Any
 
-from rl_jax.tasks import sources, tables
+from rl_jax.tasks import messages, sources, tables
 from rl_jax.tasks.sources import BadRowError
 
 _FIELD = re.compile(r'\{([^{}]+)\}')
@@ -17,6 +19,7 @@ _FIELD = re.compile(r'\{([^{}]+)\}')
 _WORD = re.compile(r'\w+')
 _WORDS = re.compile(r'[^\W\d]\w*(?:[ ./-]\w+)+')
 CSV = ('.csv', '.tsv')
+ALL_COLUMNS = ('*',)
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -24,51 +27,74 @@ _LOGGER = logging.getLogger(__name__)
 class Row:
   """One usable row."""
 
-  question: str
+  question: str  # of a conversation: the text of its last turn
   answer: str  # as the verifier needs it
   solution: str  # the answer field as released, worked solution included
   where: str  # file and line
+  turns: tuple[dict[str, Any], ...] = ()  # of a prompt that is a conversation
+  # What the row says to the chat template that renders `turns`.
+  arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  answers: tuple[str, ...] = ()  # all right answers, if there are several
+  # Fields of the record that rewards read.
+  columns: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+_NO_TEXTS = ('turns', 'arguments', 'answers', 'columns')
 
 
 class Rows(Sequence):
   """The usable rows of one source, and what was skipped, by kind.
 
   A row is made when it is asked for: memory holds the texts once, in UTF-8,
-  and 64 bytes a row. Hashed by identity.
+  80 bytes a row, and what is no text pickled. Hashed by identity.
   """
 
   def __init__(self):
     self.skipped: dict[str, int] = {}
     self.first_bad = ''
     self._text = bytearray()
-    self._spans = array.array('q')  # of a row: 3 x (begin, end), file, number
+    self._spans = array.array('q')  # of a row: 4 x (begin, end), file, number
     self._files: dict[str, int] = {}
 
   __hash__ = object.__hash__
 
   def __len__(self) -> int:
-    return len(self._spans) // 8
+    return len(self._spans) // 10
 
-  def __getitem__(self, index: int) -> Row:
+  # Nothing takes slices of rows.
+  def __getitem__(self, index: int) -> Row:  # pyrefly: ignore[bad-override]
     if not 0 <= index < len(self):
       raise IndexError(index)
-    *spans, file, number = self._spans[8 * index : 8 * index + 8]
+    *spans, file, number = self._spans[10 * index : 10 * index + 10]
     places = zip(spans[::2], spans[1::2], strict=True)
-    texts = [self._text[begin:end].decode() for begin, end in places]
-    return Row(*texts, f'{list(self._files)[file]}{number}')
+    *texts, more = (self._text[begin:end] for begin, end in places)
+    question, answer, solution = (text.decode() for text in texts)
+    return Row(
+      question,
+      answer,
+      solution,
+      f'{list(self._files)[file]}{number}',
+      **(pickle.loads(more) if more else {}),
+    )
 
   def append(self, file: str, number: int, row: Row) -> None:
     """Adds a row; its place is the file's name followed by the number."""
-    spans, known = [], {}
+    known = {}
     for text in (row.question, row.solution, row.answer):
       if text not in known:
-        encoded, begin = text.encode(), len(self._text)
-        self._text += encoded
-        known[text] = (begin, begin + len(encoded))
-      spans.append(known[text])
-    question, solution, answer = spans
-    self._spans.extend((*question, *answer, *solution))
+        known[text] = self._stored(text.encode())
+    more = {name: getattr(row, name) for name in _NO_TEXTS}
+    more = {name: value for name, value in more.items() if value}
+    for text in (row.question, row.answer, row.solution):
+      self._spans.extend(known[text])
+    self._spans.extend(self._stored(pickle.dumps(more) if more else b''))
     self._spans.extend((self._files.setdefault(file, len(self._files)), number))
+
+  def _stored(self, encoded: bytes) -> tuple[int, int]:
+    """(begin, end) of what is appended."""
+    begin = len(self._text)
+    self._text += encoded
+    return begin, len(self._text)
 
   def bad(self, error: BadRowError) -> None:
     """Counts a row that is skipped."""
@@ -85,7 +111,8 @@ class Part(Sequence):
   def __len__(self) -> int:
     return len(self._indices)
 
-  def __getitem__(self, index: int) -> Row:
+  # Nothing takes slices of rows.
+  def __getitem__(self, index: int) -> Row:  # pyrefly: ignore[bad-override]
     return self._rows[self._indices[index]]
 
 
@@ -96,15 +123,17 @@ def collect(
   bad_rows: str,
   max_row_bytes: int,
   fields: Sequence[str] | None = None,
+  columns: Sequence[str] = (),
 ) -> Rows:
   """Reads a whole source.
 
   `reader(record, where) -> (id or None, Row)` raises BadRowError. `bad_rows` is
   'error' (raise the first) or 'skip' (count by kind and warn). `fields`: those
-  that the reader needs; None: all.
+  that the reader needs; None: all. `columns`: fields of the record that a row
+  keeps for rewards, ALL_COLUMNS for all.
   """
   rows, seen = Rows(), {}
-  records = read_records(source, split, max_row_bytes, fields)
+  records = read_records(source, split, max_row_bytes, fields, columns)
   for file, number, record in records:
     where = f'{file}{number}'
     try:
@@ -118,6 +147,9 @@ def collect(
           f'id {row_id!r} was used before at {seen[row_id]}',
         )
       try:
+        if columns:
+          kept = _kept(record, columns, where)
+          row = dataclasses.replace(row, columns=kept)
         rows.append(file, number, row)
       except UnicodeEncodeError as error:  # half a character
         raise BadRowError(where, 'invalid_utf8', str(error)) from error
@@ -143,6 +175,16 @@ def collect(
   return rows
 
 
+def _kept(record, columns, where):
+  """The fields of a record that rewards read."""
+  if tuple(columns) == ALL_COLUMNS:
+    return dict(record)
+  missing = [name for name in columns if name not in record]
+  if missing:
+    raise _missing(missing[0], record, record, '', where)
+  return {name: record[name] for name in columns}
+
+
 def is_source(text: str) -> bool:
   """Whether a text names data rather than a configuration."""
   endings = ('.jsonl', *CSV, '.parquet', '.arrow')
@@ -156,14 +198,19 @@ def is_source(text: str) -> bool:
 
 
 def read_records(
-  source: str, split: str, max_row_bytes: int, fields: Sequence[str] | None
+  source: str,
+  split: str,
+  max_row_bytes: int,
+  fields: Sequence[str] | None,
+  columns: Sequence[str] = (),
 ) -> Iterator[sources.Record]:
   """Yields (file, number of the row, record or what is wrong with it).
 
   source: 'tfds:NAME', a `.csv`, `.tsv`, `.parquet` or `.arrow` file, a folder
   of `datasets.save_to_disk` or of Parquet files, each but the files with
   '@SPLIT' if it calls the split otherwise; anything else is JSONL. fields:
-  those that are read of tables; None: all.
+  those that are read of tables, None for all; columns: further ones, if they
+  are there, ALL_COLUMNS for all.
   """
   if source.startswith('tfds:'):
     return sources.read_tfds(source.removeprefix('tfds:'), split)
@@ -171,7 +218,7 @@ def read_records(
   if not path or os.path.exists(source) or not os.path.isdir(path):
     path, given = source, ''
   if os.path.isdir(path) or path.endswith(('.parquet', '.arrow')):
-    return tables.read(path, given or split, max_row_bytes, fields)
+    return tables.read(path, given or split, max_row_bytes, fields, columns)
   if path.endswith(CSV):
     return sources.read_csv(path, max_row_bytes)
   return sources.read_jsonl(source, max_row_bytes)
@@ -180,6 +227,12 @@ def read_records(
 def fields_of(*templates: str) -> tuple[str, ...]:
   """Names of the fields in templates such as '{Body} {Question}'."""
   return tuple(name for text in templates for name in _FIELD.findall(text))
+
+
+def only_field(template: str) -> str | None:
+  """'prompt' of '{prompt}'; None if a template is more than one field."""
+  match = _FIELD.fullmatch(template.strip())
+  return match[1] if match else None
 
 
 def fill(template: str, record: Mapping[str, Any], where: str) -> str:
@@ -191,14 +244,14 @@ def fill(template: str, record: Mapping[str, Any], where: str) -> str:
   Raises: BadRowError if a field is missing or is neither text nor a number.
   """
   names = fields_of(template)
-  any_known = any(name in record for name in names)
+  any_known = any(_has(record, name) for name in names)
 
   def value(match):
     name = match[1]
     # As in \boxed{your answer}, braces behind a letter are an argument.
     argument = match.string[: match.start()][-1:].isalpha()
     looks = _WORD.fullmatch(name) or (_WORDS.fullmatch(name) and not argument)
-    if name in record or looks or not any_known:
+    if _has(record, name) or looks or not any_known:
       return field(record, name, where)
     return match[0]
 
@@ -206,17 +259,81 @@ def fill(template: str, record: Mapping[str, Any], where: str) -> str:
 
 
 def field(record: Mapping[str, Any], name: str, where: str) -> str:
-  """The text of a field, whatever its name.
+  """The text of a field, see `lookup`.
 
   Raises: BadRowError if it is missing or is neither text nor a number.
   """
-  if name not in record:
-    raise BadRowError(
-      where,
-      'missing_field',
-      f'field {name!r} is missing; present: {sorted(map(str, record))}',
-    )
-  return as_text(record[name], name, where)
+  return as_text(lookup(record, name, where), name, where)
+
+
+def lookup(record: Mapping[str, Any], name: str, where: str) -> Any:
+  """The value of a field, whatever its name.
+
+  'a.b' is the field b of the object in the field a, and 'a.0' the first value
+  of the list there, unless a field has the whole name.
+
+  Raises: BadRowError if it is missing.
+  """
+  if name in record:
+    return record[name]
+  value: Any = record
+  path = ''
+  for part in name.split('.'):
+    if isinstance(value, Mapping) and part in value:
+      value = value[part]
+    elif _is_index(value, part):
+      value = value[int(part)]
+    else:
+      raise _missing(name, record, value, path, where)
+    path = f'{path}.{part}' if path else part
+  return value
+
+
+def conversation(
+  record: Mapping[str, Any], name: str, where: str
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+  """(turns, variables of the chat template) of a prompt in a field.
+
+  Both are empty where the field holds no list.
+
+  Raises: BadRowError if the field is missing or holds another list.
+  """
+  value = lookup(record, name, where)
+  if not isinstance(value, (list, tuple)):
+    return (), {}
+  fail = functools.partial(BadRowError.fail, where)
+  messages.check_no_images(record, fail)
+  turns = messages.read_prompt(value, name, fail)
+  return turns, messages.template_arguments(record, fail)
+
+
+def _has(record, name):
+  try:
+    lookup(record, name, '')
+  except BadRowError:
+    return False
+  return True
+
+
+def _is_index(value, part):
+  is_list = isinstance(value, (list, tuple))
+  return is_list and part.isdecimal() and int(part) < len(value)
+
+
+def _missing(name, record, value, path, where):
+  """The error for a field that is not there; value: what stands at `path`."""
+  present = f'present: {sorted(map(str, record))}'
+  if path:
+    kind = type(value).__name__
+    if isinstance(value, Mapping):
+      present = f'{path!r} has {sorted(map(str, value))}'
+    elif isinstance(value, (list, tuple)):
+      present = f'{path!r} is a list of {len(value)}'
+    else:
+      present = f'{path!r} is {kind}, which has no fields'
+  return BadRowError(
+    where, 'missing_field', f'field {name!r} is missing; {present}'
+  )
 
 
 def as_text(value: Any, name: str, where: str) -> str:
@@ -233,16 +350,21 @@ def as_text(value: Any, name: str, where: str) -> str:
   if isinstance(value, str):
     return value
   if isinstance(value, bool) or not isinstance(value, (int, float)):
+    kind, hint = type(value).__name__, ''
+    if isinstance(value, Mapping) and value:
+      hint = (
+        f'; its fields have names as {name + "." + str(next(iter(value)))!r}'
+      )
     raise BadRowError(
       where,
       'wrong_type',
-      f'field {name!r} is {type(value).__name__}, not text or a number',
+      f'field {name!r} is {kind}, not text or a number{hint}',
     )
   if isinstance(value, float) and not math.isfinite(value):
     # As programs write that a value is missing.
     raise BadRowError(
       where, 'wrong_type', f'field {name!r} is {value}, no finite number'
     )
-  if isinstance(value, float) and value.is_integer():
+  if isinstance(value, float) and value % 1 == 0:
     return str(int(value))
   return repr(value)

@@ -1,26 +1,73 @@
-"""Scores that a text gives to several responses: reading, and their rewards."""
+"""Scores that a text gives to responses: reading, and rewards of such texts."""
 
+import collections
 from collections.abc import Sequence
 import itertools
 import json
 import math
 import re
 
+from rl_jax.tasks import numerals
 from rl_jax.tasks.base import Example
 
 _THOUGHT = re.compile(r'<think>(.*?)</think>', re.DOTALL)
 _OBJECT = re.compile(r'\{[^{}]*\}')
+_FRAC = re.compile(r'\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}')
+# Of '7-8' the last number is 8: a dash after a digit is no sign.
+_SCORE = re.compile(
+  rf'((?:(?<!\d)-)?)({numerals.CHAIN})'
+  rf'(?:\s?(?:/|out\s?of|of)\s?({numerals.CHAIN}))?',
+  re.ASCII | re.IGNORECASE,
+)
+# What json and float raise for texts that hold no such numbers, as for 10^400
+# and a thousand brackets.
+_NOT_READ = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 
 
-def named_scores(text: str, count: int) -> list[float] | None:
-  """Of the names 1 to count in the last JSON object; None: not all there."""
+def last_score(
+  text: str, span: tuple[float, float] | None = None
+) -> float | None:
+  """The last number of a text, 5 for 5/10 and 5 out of 10; None: not read.
+
+  span: the least and the largest score. A number outside is not read; of
+  another whole than the largest score it is that share, where the least is 0:
+  0.5 for 5/10 of (0, 1).
+  """
+  text = numerals.spelled(_FRAC.sub(r'\1/\2', text))
+  matches = collections.deque(_SCORE.finditer(text), maxlen=1)
+  if not matches:
+    return None
+  sign, *digits = matches[0].groups()
+  plain = []
+  for found in digits:
+    read = numerals.plain_digits(found) if found else ''
+    if read is None:
+      return None
+    plain.append(read)
+  value = float(sign + plain[0])
+  if span is not None and plain[1] and float(plain[1]) != span[1]:
+    whole = float(plain[1])
+    value = value / whole * span[1] if whole and span[0] == 0 else math.nan
+  low, high = span or (-math.inf, math.inf)
+  return value if math.isfinite(value) and low <= value <= high else None
+
+
+def named_scores(
+  text: str, count: int, span: tuple[float, float] | None = None
+) -> list[float] | None:
+  """Of the names 1 to count in the last JSON object; None: not all there.
+
+  span: the least and the largest score; others are not read.
+  """
   objects = _OBJECT.findall(text)
   try:
     found = json.loads(objects[-1]) if objects else {}
     scores = [float(found[str(i)]) for i in range(1, count + 1)]
-  except (KeyError, TypeError, ValueError):
+  except _NOT_READ:
     return None
-  return scores if all(map(math.isfinite, scores)) else None
+  low, high = span or (-math.inf, math.inf)
+  inside = all(math.isfinite(x) and low <= x <= high for x in scores)
+  return scores if inside else None
 
 
 def urpo(example: Example, response: str) -> dict[str, float]:
@@ -106,7 +153,7 @@ def _object(text):
   for part in (text, inside):
     try:
       found = json.loads(part)
-    except ValueError:
+    except (ValueError, RecursionError):
       continue
     return (found if isinstance(found, dict) else {}), part == text
   return {}, False
@@ -116,7 +163,9 @@ def _agreement(scores, ranking):
   """Share of neighbours in the ranking whose scores do not rise."""
   try:
     given = [float(scores[str(name)]) for name in ranking]
-  except (KeyError, TypeError, ValueError):
+  except _NOT_READ:
+    return 0.0
+  if not all(map(math.isfinite, given)):
     return 0.0
   steps = [a >= b for a, b in itertools.pairwise(given)]
   return sum(steps) / len(steps) if steps else 0.0

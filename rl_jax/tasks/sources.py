@@ -5,7 +5,7 @@ import csv
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 
 class BadRowError(ValueError):
@@ -14,6 +14,11 @@ class BadRowError(ValueError):
   def __init__(self, where: str, kind: str, problem: str):
     super().__init__(f'{where}: {problem}')
     self.kind = kind
+
+  @classmethod
+  def fail(cls, where: str, kind: str, problem: str) -> NoReturn:
+    """Raises it, for readers of parts of a row, which do not know its place."""
+    raise cls(where, kind, problem)
 
 
 # (file, number, record or what is wrong): the place is the file and the number.
@@ -133,4 +138,20 @@ def read_tfds(name: str, split: str) -> Iterator[Record]:
       + ' '.join(str(error).split())
     ) from error
   for i in range(len(data)):
-    yield f'tfds:{name}@{split} row ', i, data[i]
+    yield f'tfds:{name}@{split} row ', i, _plain(data[i])
+
+
+def _plain(value: Any) -> Any:
+  """A record of tfds in Python's types; bytes that are UTF-8 are text."""
+  if isinstance(value, Mapping):
+    return {key: _plain(one) for key, one in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [_plain(one) for one in value]
+  if isinstance(value, bytes):
+    try:
+      return value.decode('utf-8')
+    except UnicodeDecodeError:
+      return value
+  if hasattr(value, 'tolist'):  # of numpy
+    return _plain(value.tolist())
+  return value

@@ -14,15 +14,24 @@ import os
 import re
 from typing import Any
 
+from rl_jax.tasks.messages import OF_CONVERSATIONS
 from rl_jax.tasks.sources import BadRowError, Record, check_exists
 
 _BATCH = 256  # rows that are decoded at a time
 
 
 def read(
-  path: str, split: str, max_row_bytes: int, fields: Sequence[str] | None
+  path: str,
+  split: str,
+  max_row_bytes: int,
+  fields: Sequence[str] | None,
+  more: Sequence[str] = (),
 ) -> Iterator[Record]:
   """Yields as `rows.read_records`; rows are numbered from 1 in each file.
+
+  fields: columns that are needed, None for all; 'a.b' is in the column a.
+  more: columns that are read if they are there, '*' for all; max_row_bytes
+  does not count them.
 
   Raises: ValueError naming a file that cannot be read, or the known splits.
   """
@@ -31,13 +40,14 @@ def read(
   for file in files(path, split):
     number = 0
     try:
-      for batch in _batches(file, fields):
+      for batch, counted in _batches(file, fields, more):
         for row in range(batch.num_rows):
           number += 1
+          where = f'{file}:{number}'
           yield (
             f'{file}:',
             number,
-            _record(batch, row, file, number, max_row_bytes),
+            _record(batch, row, where, counted, max_row_bytes),
           )
     except (arrow.ArrowException, OSError) as error:
       after = f' after row {number}' * (number > 0)
@@ -90,14 +100,15 @@ def _saved_files(path):
   state = _json(os.path.join(path, 'state.json'))
   entries = state.get('_data_files')
   names = [e.get('filename') for e in entries or () if isinstance(e, dict)]
-  if not names or not all(isinstance(name, str) for name in names):
+  known = [name for name in names if isinstance(name, str)]
+  if not known or len(known) < len(names):
     raise ValueError(f'{path}/state.json lists no data files')
   if state.get('_indices_data_files'):
     raise ValueError(
       f'{path} holds a selection of rows by index, of an old version of '
       '`datasets`: save it again with a newer one'
     )
-  return [os.path.join(path, os.path.basename(name)) for name in names]
+  return [os.path.join(path, os.path.basename(name)) for name in known]
 
 
 def _split_of(file, path):
@@ -121,16 +132,17 @@ def _json(path) -> dict[str, Any]:
   raise ValueError(f'{path} cannot be read: {problem}')
 
 
-def _batches(file, fields):
-  """Record batches with the fields alone."""
+def _batches(file, fields, more):
+  """(record batch, names of the columns that count as bytes of a row)."""
   import pyarrow as pa
 
   if file.endswith('.parquet'):
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file, memory_map=True) as table:
-      names = _chosen(table.schema_arrow.names, fields)
-      yield from table.iter_batches(batch_size=_BATCH, columns=names)
+      counted, names = _chosen(table.schema_arrow, fields, more)
+      for batch in table.iter_batches(batch_size=_BATCH, columns=names):
+        yield batch, counted
     return
   with pa.memory_map(file) as source:
     try:
@@ -141,19 +153,36 @@ def _batches(file, fields):
       batches = map(table.get_batch, range(table.num_record_batches))
     for batch in batches:
       batch.validate()
-      yield batch.select(_chosen(batch.schema.names, fields))
+      counted, names = _chosen(batch.schema, fields, more)
+      yield batch.select(names), counted
 
 
-def _chosen(names, fields):
-  """Columns to read; all where one is missing, as the error lists them."""
-  if fields is None or not set(fields) <= set(names):
-    return names
-  return [name for name in names if name in fields]
+def _chosen(schema, fields, more):
+  """(needed columns, all that are read).
+
+  These are all where a needed one is missing, as the error lists them; where a
+  needed one holds lists, which may be conversations, what belongs to those is
+  read, too.
+  """
+  import pyarrow as pa
+
+  names = schema.names
+  if fields is None:
+    return names, names
+  needed = {f if f in names else f.split('.')[0] for f in fields}
+  if not needed <= set(names):
+    return names, names
+  counted = [name for name in names if name in needed]
+  if '*' in more:
+    return counted, names
+  if any(pa.types.is_nested(schema.field(name).type) for name in counted):
+    more = (*more, *OF_CONVERSATIONS)
+  return counted, [name for name in names if name in needed or name in more]
 
 
-def _record(batch, row, file, number, max_row_bytes):
+def _record(batch, row, where, counted, max_row_bytes):
   """One row as a dictionary, or what is wrong with it."""
-  where, record, size = f'{file}:{number}', {}, 0
+  record, size = {}, 0
   for name, column in zip(batch.schema.names, batch.columns, strict=True):
     try:
       value = record[name] = column[row].as_py()
@@ -162,7 +191,8 @@ def _record(batch, row, file, number, max_row_bytes):
       return BadRowError(where, 'invalid_utf8', problem)
     except (ValueError, OverflowError) as error:  # a date beyond Python's
       return BadRowError(where, 'wrong_type', f'field {name!r}: {error}')
-    size += len(value) if isinstance(value, (str, bytes)) else 0
+    if name in counted and isinstance(value, (str, bytes)):
+      size += len(value)
   if size > max_row_bytes:
     return BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes')
   return record

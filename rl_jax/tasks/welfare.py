@@ -19,6 +19,7 @@ _FORM = re.compile(
   r'\s*'.join(f'<{tag}>(?P<{tag}>.*?)</{tag}>' for tag in TAGS), re.DOTALL
 )
 EPS = 1e-4  # of both welfares
+_MOST = 1e100  # of a payoff; no infinity, no integer beyond the floats
 
 
 def gtalign(example: Example, response: str) -> dict[str, float]:
@@ -40,7 +41,7 @@ def gtalign(example: Example, response: str) -> dict[str, float]:
   """
   match = _FORM.fullmatch(response.strip())
   gaps = payoff_share(match['payoff']) if match else None
-  if gaps is None:
+  if match is None or gaps is None:
     return {'reward': 0.0, 'outcome': 0.0, 'user': 0.0, 'model': 0.0}
   last = answers.extract(match['response'], 'last_number') or ''
   right = float(answers.numbers_equal(last, example.answer, 1e-6))
@@ -62,11 +63,11 @@ def payoff_share(text: str) -> float | None:
   try:
     table = json.loads(text)
     pairs = [(table[x]['user'], table[x]['LLM']) for x in STRATEGIES]
-  except (ValueError, TypeError, KeyError):
+  except (ValueError, TypeError, KeyError, RecursionError):
     return None
   numbers = [x for pair in pairs for x in pair]
   known = all(
-    isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x)
+    isinstance(x, (int, float)) and not isinstance(x, bool) and abs(x) <= _MOST
     for x in numbers
   )
   if not known or len(table) != len(STRATEGIES):

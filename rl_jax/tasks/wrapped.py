@@ -12,8 +12,13 @@ class Wrapped:
 
   not_passed: ClassVar[tuple[str, ...]] = ()
 
+  @property
+  def inner(self) -> Any:
+    """What members are taken of: the task, or how a class reads its data."""
+    return self.task
+
   def __getattr__(self, name: str) -> Any:
-    own = name == 'task' or name in self.not_passed
+    own = name in ('task', 'inner') or name in self.not_passed
     if own or name.startswith('__'):  # `task` while it is unpickled
       raise AttributeError(name)
-    return getattr(self.task, name)
+    return getattr(self.inner, name)

@@ -3,7 +3,7 @@
 Workers end what calls and episodes leave behind, but for what is `kept`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 import contextlib
 import os
 import sys
@@ -26,7 +26,7 @@ def children() -> set[int]:
 
 
 @contextlib.contextmanager
-def keeping() -> Iterator[None]:
+def keeping() -> Generator[None]:
   """What is started within lives as long as this process, as a server does."""
   before = children() if sys.platform == 'linux' else set()
   yield

@@ -4,6 +4,9 @@ Timeouts are not reproducible, so a redone iteration could see another outcome
 than the one that was trained on and logged. Calls of a pool are numbered from
 the start of the run; the number is part of a checkpoint, and a run that
 continues there is given the journaled outcomes of the calls that it repeats.
+
+A line ends with its own CRC-32, as a changed digit of a reward would train
+other weights. Lines of earlier versions have none and are read as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +23,8 @@ from rl_jax.verification.pool import Outcome
 from rl_jax.verification.sessions import Answer, Request
 
 FILE = 'verifications.jsonl'
+_KEYS = ['call', 'crc', 'outcomes']
+_CRC = b', "line_crc": '
 
 
 class JournaledPool:
@@ -29,7 +34,8 @@ class JournaledPool:
   call, flushed before the call returns. `forget` drops lines that no checkpoint
   needs any more. A line is used only for the same inputs (CRC-32), so a file of
   another run changes no outcome. task: text that tells apart what judges (code
-  and data); lines that another wrote are not used either.
+  and data); lines that another wrote are not used either. writer: the
+  runtime.writer.Writer of the directory, if there is a path.
   """
 
   def __init__(
@@ -37,8 +43,9 @@ class JournaledPool:
     pool: Any,
     path: str | os.PathLike[str] | None = None,
     task: str = '',
+    writer: Any = None,
   ):
-    self._pool = pool
+    self._pool, self._writer = pool, writer
     self._task_crc = zlib.crc32(task.encode())
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
@@ -56,6 +63,7 @@ class JournaledPool:
         [o.components, o.kind, o.detail]
         for o in self._pool.reward(examples, responses)
       ],
+      are_numbers=True,
     )
     return [Outcome(*outcome) for outcome in outcomes]
 
@@ -76,16 +84,22 @@ class JournaledPool:
     return [Answer(*answer) for answer in answers]
 
   def _known(
-    self, inputs: Callable[[], list], call: Callable[[], list]
+    self,
+    inputs: Callable[[], list],
+    call: Callable[[], list],
+    are_numbers: bool = False,
   ) -> list:
     """The result of the next call of the pool, as JSON."""
     number, self._calls = self._calls, self._calls + 1
     if self._path is None:
       return call()
-    crc = zlib.crc32(json.dumps(inputs()).encode(), self._task_crc)
+    asked = inputs()
+    crc = zlib.crc32(json.dumps(asked).encode(), self._task_crc)
     line = self._lines.get(number)
     if line is not None and line['crc'] == crc:
-      return line['outcomes']
+      known = line['outcomes']
+      if len(known) == len(asked) and (not are_numbers or _numbers(known)):
+        return known
     outcomes = call()
     self._lines[number] = {'call': number, 'crc': crc, 'outcomes': outcomes}
     self._append(self._lines[number])
@@ -120,6 +134,7 @@ class JournaledPool:
       if self._file is None:
         self._rewrite(self._lines, force=True)  # a torn last line goes
         return
+      self._writer.check()  # of a file that was opened before
       self._file.write(_encode(line))
       self._file.flush()
     except OSError as error:
@@ -134,9 +149,8 @@ class JournaledPool:
     self._forget_file()
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
-      temporary = self._path.with_name(f'{self._path.name}.tmp')
-      temporary.write_bytes(b''.join(map(_encode, lines.values())))
-      temporary.replace(self._path)
+      with self._writer.replacing(self._path) as file:
+        file.write(b''.join(map(_encode, lines.values())))
       self._file = self._path.open('ab')
     except OSError as error:
       self._warn(error)
@@ -156,18 +170,62 @@ class JournaledPool:
 
 
 def _encode(line):
-  return json.dumps(line).encode() + b'\n'
+  body = json.dumps(line)[:-1].encode()
+  return body + _CRC + b'%d}\n' % zlib.crc32(body)
+
+
+def _decode(text: bytes) -> dict[str, Any]:
+  """A line; ValueError for a damaged one, or one of another form."""
+  body, mark, crc = text.rpartition(_CRC)
+  if mark and crc != b'%d}' % zlib.crc32(body):
+    raise ValueError('its checksum differs')
+  try:
+    line = json.loads(body + b'}' if mark else text)
+  except RecursionError as error:
+    raise ValueError('it is nested too deeply') from error
+  if not isinstance(line, dict) or list(line) != _KEYS:
+    raise ValueError(f'it has not the keys {", ".join(_KEYS)}')
+  call, crc, outcomes = line.values()
+  if not (type(call) is int and call >= 0 and type(crc) is int):
+    raise ValueError('it has no number of a call')
+  if not (isinstance(outcomes, list) and all(map(_is_outcome, outcomes))):
+    raise ValueError('it holds no outcomes of a call')
+  return line
+
+
+def _is_outcome(value):
+  """Whether it is [components or reply, kind, detail]."""
+  if not isinstance(value, list) or len(value) != 3:
+    return False
+  result, kind, detail = value
+  if not isinstance(result, dict) and (result is not None or kind == 'ok'):
+    return False
+  return isinstance(kind, str) and isinstance(detail, str)
+
+
+def _numbers(outcomes):
+  """Whether all components are numbers."""
+  values = (
+    x for components, *_ in outcomes for x in (components or {}).values()
+  )
+  return all(type(x) in (int, float) for x in values)
 
 
 def _read(path):
-  """call -> line; what follows a torn line was never written."""
+  """call -> line; what follows a damaged line is not used either."""
   found = {}
   if not path.exists():
     return found
-  for text in path.read_bytes().split(b'\n')[:-1]:
+  lines = path.read_bytes().split(b'\n')[:-1]  # the last one may be torn
+  for number, text in enumerate(lines, start=1):
     try:
-      line = json.loads(text)
-      found[line['call']] = line
-    except (ValueError, LookupError, TypeError):
+      line = _decode(text)
+    except ValueError as error:
+      logging.warning(
+        '%s:%d is damaged (%s): this call and those after it are made again, '
+        'where the run repeats them',
+        *(path, number, error),
+      )
       break
+    found[line['call']] = line
   return found

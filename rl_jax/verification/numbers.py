@@ -1,6 +1,7 @@
 """Numbers by name that code of a task has returned."""
 
 from collections.abc import Mapping
+import math
 from typing import Any
 
 MOST = 1e12  # squares of it, summed over many rows, are finite in float32
@@ -21,7 +22,10 @@ def check_numbers(components: Any, origin: str) -> dict[str, float]:
       raise ValueError(
         f'component {name!r} is {type(value).__name__}, not a number'
       )
-    checked[name] = float(value)
+    try:
+      checked[name] = float(value)
+    except OverflowError:  # of a whole number
+      checked[name] = math.inf if value > 0 else -math.inf
     if not -MOST <= checked[name] <= MOST:
       raise ValueError(
         f'component {name!r} is {checked[name]}, not in [-{MOST:g}, {MOST:g}]'

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.verification import processes
+from rl_jax.verification import messages, processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
 from rl_jax.verification.tally import Result, Tally
@@ -36,7 +36,7 @@ class VerifierConfig:
   """
 
   num_workers: int | None = ranged(None, 0, 1024)
-  timeout_seconds: float = ranged(10.0, 0.0, open_low=True)
+  timeout_seconds: float = ranged(10.0, 0.01)
   memory_limit_bytes: int | None = ranged(8 << 30, 1 << 20)
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
   on_turn_timeout: str = chosen('wrong', ('invalid', 'wrong'))
@@ -151,6 +151,12 @@ class VerifierPool(WorkerPool):
     with self._lock:
       self._with_weighted([example], self._judged([(example, response)]))
 
+  def try_one(self, example: Any, response: str) -> Outcome:
+    """The outcome of a sample that is in no count and in no log."""
+    with self._lock:
+      (outcome,) = self._judged([(example, response)])
+    return outcome
+
   def _judged(self, samples):
     if self._crew is None:
       found = [worker_lib.judge(self._task, *sample) for sample in samples]
@@ -195,7 +201,7 @@ class VerifierPool(WorkerPool):
             f'{sorted(components)}'
           )
           absent[names] = detail
-          outcome = Outcome(None, 'invalid', detail)
+          outcome = Outcome(None, 'invalid', messages.cut(detail))
         else:
           self._whole.add(names)
       found.append(outcome)
@@ -251,4 +257,4 @@ def _parsed(number, kind, components, detail):
     raise ValueError(f'a reply with number {number!r}, kind {kind!r}')
   if kind == 'ok':
     return number, Outcome(worker_lib.check_components(components))
-  return number, Outcome(None, kind, str(detail))
+  return number, Outcome(None, kind, messages.cut(str(detail)))

@@ -94,6 +94,7 @@ class Crew:
     )
     try:
       ours.settimeout(self._start_seconds)
+      assert process.stdin is not None
       with process.stdin as stdin:
         stdin.write(self._settings)
       with ours.makefile() as lines:

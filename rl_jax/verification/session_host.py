@@ -12,11 +12,10 @@ from numbers import Integral
 import os
 import random
 import sys
-import traceback
 from typing import Any
 import zlib
 
-from rl_jax.verification import numbers
+from rl_jax.verification import messages, numbers
 from rl_jax.verification.sandbox.breach import BreachError
 
 BREACH = 'breach'  # the kind of a reply of what can no longer judge
@@ -188,8 +187,8 @@ class Host:
     self._task = task
     self._swaps = getattr(task, 'global_random', True)
     self._repeats = getattr(task, 'deterministic', True)
-    self.live: dict[Any, tuple[Any, int, Any]] = {}
-    self._round = None
+    self.live: dict[Any, tuple[Any, int | None, Any]] = {}
+    self._round: int | None = None
 
   def answer(
     self,
@@ -221,8 +220,8 @@ class Host:
       for other in list(self.live):
         self._end(other, tell)
     answer = self._called(episode, example, seed, actions, before, tell)
-    kind, reply, _ = answer
-    if kind != 'ok' or reply['done'] or reply['truncated']:
+    reply = answer[1]  # None unless the kind is 'ok'
+    if reply is None or reply['done'] or reply['truncated']:
       self._end(episode, tell, answer)
     return answer
 
@@ -234,17 +233,18 @@ class Host:
     except BreachError as error:
       kind, detail = BREACH, str(error)
     except _Mismatch as error:
-      kind, detail = 'mismatch', str(error)
+      kind, detail = 'mismatch', messages.cut(str(error))
     except _Invalid as error:
-      kind, detail = 'invalid', str(error)
-    except BaseException:  # SystemExit, too, ends only its episode
-      kind, detail = 'error', traceback.format_exc(limit=-8)
+      kind, detail = 'invalid', messages.cut(str(error))
+    except BaseException as error:  # SystemExit, too, ends only its episode
+      kind, detail = 'error', messages.of_error(error)
     else:
       return 'ok', reply, ''
     return kind, None, detail
 
   def _reply(self, episode, example, seed, actions, before, tell):
     environment, made, state = self.live.get(episode, (None, None, None))
+    reply: dict[str, Any] = {}  # that to the last call
     if environment is None or made != len(actions) - 1:
       self._end(episode, tell)
       if actions and not self._repeats:

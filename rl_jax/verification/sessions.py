@@ -5,7 +5,7 @@ import dataclasses
 import threading
 from typing import Any
 
-from rl_jax.verification import processes, session_host
+from rl_jax.verification import messages, processes, session_host
 from rl_jax.verification.pool import check_limits
 from rl_jax.verification.rounds import Closing, Round
 from rl_jax.verification.tally import Result, Tally
@@ -87,6 +87,7 @@ class SessionPool(WorkerPool):
     ]
     with self._lock:
       if self._crew is None:
+        assert self._host is not None
         answers = [_answer(*self._host.answer(*call)) for call in calls]
       else:
         round_ = Round(
@@ -126,4 +127,5 @@ def _parsed(number, kind, reply, detail):
 
 def _answer(kind, reply, detail):
   check_breach(kind, detail)
-  return Answer(reply if kind == 'ok' else None, kind, str(detail))
+  detail = messages.cut(str(detail))
+  return Answer(reply if kind == 'ok' else None, kind, detail)

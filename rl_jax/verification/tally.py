@@ -8,10 +8,17 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class Result:
-  """Base of results with the fields `kind`, 'ok' or a failure, and `detail`."""
+  """Base of results with the fields `kind` and `detail`."""
 
-  kind: str
-  detail: str
+  @property
+  def kind(self) -> str:
+    """'ok' or the kind of failure."""
+    raise NotImplementedError
+
+  @property
+  def detail(self) -> str:
+    """What happened, for a message."""
+    raise NotImplementedError
 
   @property
   def error(self) -> str | None:

@@ -25,7 +25,12 @@ import types
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.verification import child_processes, numbers, session_host
+from rl_jax.verification import (
+  child_processes,
+  messages,
+  numbers,
+  session_host,
+)
 from rl_jax.verification.sandbox.breach import BreachError
 
 # Commands to the nursery: letter (f: fork, k: kill), process id.
@@ -53,12 +58,12 @@ def _judge(task, example, response):
     raise
   except BreachError as error:
     return BREACH, None, str(error)
-  except BaseException:  # SystemExit, too, affects only its sample
-    return 'error', None, traceback.format_exc(limit=-8)
+  except BaseException as error:  # SystemExit, too, affects only its sample
+    return 'error', None, messages.of_error(error)
   try:
     return 'ok', check_components(components), ''
   except Exception as error:
-    return 'invalid', None, f'{type(error).__name__}: {error}'
+    return 'invalid', None, messages.named(error)
 
 
 def check_breach(kind: str, detail: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from experiments import abstention
 from experiments.pipelines import level_bandit
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.tasks import Clues
 
 
@@ -88,7 +89,7 @@ def test_scaling_by_the_group_replaces_u_by_a_half(toy, p, u):
     for chance, outcome in ((p, 1.0), (1 - p, 0.0)):
       credit_B = np.array([outcome, outcome, u, u])
       for piece in pieces:
-        credit_B = piece(credit_B, traj)
+        credit_B = piece(CreditContext(credit_B, traj)).value
       mean += chance * credit_B[3]
     return mean
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax import overrides
+from rl_jax.config import ExperimentConfig
 from rl_jax.models.files import model_dir
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.serialization import from_json
@@ -80,6 +82,11 @@ def test_help_lists_all_flags_and_exits_with_0():
   done = run('list_methods', '--helpless')
   assert done.returncode == 2
   assert done.stderr == "error: Unknown command line flag 'helpless'\n"
+  for flag in ('learning_rate', 'num_generations'):
+    done = run('train', f'--{flag}=1')
+    assert done.returncode == 2 and done.stderr.count('\n') == 1
+    path = overrides.meant(ExperimentConfig, flag)
+    assert f'Did you mean --set={path}=VALUE?' in done.stderr
   done = run('export_weights')
   assert done.returncode == 2
   assert done.stderr == 'error: --checkpoint is missing; --out is missing\n'
@@ -88,7 +95,7 @@ def test_help_lists_all_flags_and_exits_with_0():
 BINARIES = [
   path
   for path in sorted((ROOT / 'experiments').rglob('*.py'))
-  if "if __name__ == '__main__':" in path.read_text()
+  if "if __name__ == '__main__':" in path.read_text() and path.stem != 'cli'
 ]
 
 
@@ -167,7 +174,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
     (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
     (
       ('evaluate', '--checkpoint=x', '--data=bandit', '--opponent=y'),
-      '--opponent=y: Bandit is no game of two players',
+      "opponent = 'y': Bandit is no game of two players",
     ),
   ],
 )

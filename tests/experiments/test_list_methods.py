@@ -26,7 +26,7 @@ def test_difference_of_grpo_and_dapo():
   """The four techniques of DAPO, and the KL term it removes."""
   assert diff('grpo', 'dapo') == [
     '+ shaping.OverlongPenalty(max_tokens=20480.0, buffer_tokens=4096.0, '
-    'coef=1.0)',
+    "coef=1.0, counts='policy')",
     "- losses.KLPenalty(coef=0.001, estimator='k3')",
     '~ losses.PPOClip.clip_high: 0.2 -> 0.28',
     '- aggregation.SeqMeanTokenMean()',

@@ -164,7 +164,7 @@ def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
   start, missed = subprocess.Popen, []
   before = signal.signal(number, lambda *_: missed.append(number))
 
-  def started(command):
+  def started(command, **more):
     if when == 'before':
       signal.raise_signal(number)
     process = start(command)

@@ -43,7 +43,7 @@ def test_a_person_solves_an_episode(played, monkeypatch):
   actions = task.actions(example)
   text = '\n'.join(['x', '', *actions, 'u']) + '\n'
   monkeypatch.setattr('sys.stdin', io.StringIO(text))
-  lines = played('--task=keydoor', '--index=3', '--split=test')
+  lines = played('--config=keydoor', '--index=3', '--split=test')
   assert lines[0] == 'prompt:' and lines[1].startswith('k')
   lines = [line.removeprefix('> ') for line in lines]
   assert lines[2].startswith("  character 'x' of 'x' is not in the alphabet")
@@ -56,19 +56,19 @@ def test_a_person_solves_an_episode(played, monkeypatch):
 
 def test_end_of_input_leaves_and_one_turn_is_enough(played, monkeypatch):
   monkeypatch.setattr('sys.stdin', io.StringIO(''))
-  assert played('--task=keydoor')[-1].endswith('end: left, reward 0')
+  assert played('--config=keydoor')[-1].endswith('end: left, reward 0')
   task = arithmetic.get_config(grpo.get_method()).task
   right = task.target(task.example('test', 0))
   monkeypatch.setattr('sys.stdin', io.StringIO(f'{right}\n'))
-  lines = played('--task=arithmetic', '--split=test')
+  lines = played('--config=arithmetic', '--split=test')
   assert lines[-1] == 'end: done, reward 1'
 
 
 def test_bad_flags_are_named(played):
-  with pytest.raises(app.UsageError, match='give --task or --checkpoint'):
+  with pytest.raises(app.UsageError, match='give --config or --checkpoint'):
     played()
   with pytest.raises(app.UsageError, match='--index=99999 .* has 100 examples'):
-    played('--task=keydoor', '--index=99999', '--split=validation')
+    played('--config=keydoor', '--index=99999', '--split=validation')
 
 
 @pytest.mark.slow

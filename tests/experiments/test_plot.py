@@ -46,7 +46,7 @@ def test_the_command_writes_a_png_of_two_runs(tmp_path):
       sys.executable,
       '-m',
       'experiments.plot',
-      '--workdirs=' + ','.join(map(str, runs)),
+      *(f'--workdir={path}' for path in runs),
       f'--out={out}',
       '--x=tokens',
     ],
@@ -119,7 +119,7 @@ def test_a_metric_that_no_run_has_is_named(tmp_path):
   """Those beside it are drawn."""
   write_run(tmp_path / 'run', 1.0)
   command = [sys.executable, '-m', 'experiments.plot']
-  command += [f'--workdirs={tmp_path / "run"}', f'--out={tmp_path / "x.png"}']
+  command += [f'--workdir={tmp_path / "run"}', f'--out={tmp_path / "x.png"}']
   done = subprocess.run(
     [*command, '--metrics=reward/mean,reward/typo'],
     capture_output=True,
@@ -135,3 +135,37 @@ def test_unknown_metrics_list_what_exists(tmp_path):
   with pytest.raises(ValueError, match='there are: reward/mean, step'):
     plot.plot_curves({'a': [rows]}, tmp_path / 'x.png', metrics=('typo',))
   assert not (tmp_path / 'x.png').exists()
+
+
+@pytest.mark.parametrize('log', [False, True])
+@pytest.mark.parametrize(
+  'values',
+  [
+    ['Infinity'] * 30,
+    [1.0, '-Infinity', 2.0, 'NaN'],
+    [10**400, 1, -(10**400)],
+    [1.7e308] * 25,
+    [1.7e308, -1.7e308] * 20,
+    [1e200, -1e200, 0.0] * 10,
+  ],
+)
+def test_values_that_cannot_be_drawn_name_their_run(
+  tmp_path, capsys, values, log
+):
+  """The others are drawn; nothing fails in the library of plots."""
+  for name, column in (('good', [0.5] * len(values)), ('bad', values)):
+    (tmp_path / name).mkdir()
+    rows = [{'step': i, 'reward/mean': x} for i, x in enumerate(column)]
+    text = ''.join(json.dumps(row) + '\n' for row in rows)
+    (tmp_path / name / 'metrics.jsonl').write_text(text)
+  names = ['reward/mean']
+  runs = plot.load_runs([str(tmp_path / x) for x in ('good', 'bad')], names)
+  out = tmp_path / 'x.png'
+  plot.plot_curves(runs, out, metrics=names, window=3, log=log)
+  assert png_size(out)[0] > 300
+  said = capsys.readouterr().err
+  count = sum(isinstance(x, str) or abs(x) > 1e200 for x in values)
+  text = (
+    f'{tmp_path}/bad: {count} of {len(values)} values of reward/mean are inf'
+  )
+  assert (text in said) == (count > 0) and '/good: ' not in said

@@ -135,7 +135,7 @@ def test_files_are_read_as_data(form, chat, tmp_path):
   (tmp_path / 'rollouts.jsonl').write_text(lines)
   out = tmp_path / 'rows.jsonl'
   command = [sys.executable, '-m', 'experiments.rollout_rows']
-  command += [f'--workdirs={tmp_path}', f'--out={out}', f'--form={form}']
+  command += [f'--workdir={tmp_path}', f'--out={out}', f'--form={form}']
   run = functools.partial(subprocess.run, capture_output=True, text=True)
   assert run([*command, f'--chat={str(chat).lower()}']).returncode == 0
   task = PreferenceRows(path=str(out))

@@ -1,4 +1,4 @@
-"""The environment of README, in a file outside of the repository."""
+"""The environment of the guide, in a file outside of the repository."""
 
 import pathlib
 import re
@@ -12,13 +12,13 @@ from rl_jax.runs import loop
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-README = pathlib.Path(__file__).parents[2] / 'README.md'
+GUIDE = pathlib.Path(__file__).parents[2] / 'docs/guides/environments.md'
 
 
 def test_a_file_of_the_user_trains(tmp_path):
   """In 20 lines; with workers, which import the file, too."""
   (source,) = re.findall(
-    r'```python\n(# guess.py\n.*?)```', README.read_text(), re.DOTALL
+    r'```python\n(# guess.py\n.*?)```', GUIDE.read_text(), re.DOTALL
   )
   assert sum(bool(line) for line in source.split('\n')[1:]) <= 20
   (tmp_path / 'guess.py').write_text(source)

@@ -20,18 +20,17 @@ from rl_jax import serialization
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PIECES = """
-from typing import ClassVar
 import jax.numpy as jnp
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 @piece
-class HalfWeight:
+class HalfWeight(Weight):
   scale: float = 0.5
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(self, stats, traj, key):
-    return jnp.full_like(traj.advantages_BT, self.scale), {}
+  def __call__(self, ctx: LossContext) -> LossOut:
+    return LossOut(jnp.full_like(ctx.traj.advantages_BT, self.scale), {})
 """
 CONFIG = """
 import dataclasses
@@ -173,6 +172,31 @@ def test_it_is_evaluated_when_its_module_is_named(place):
   assert json.loads(done.stdout)['n'] == 8
 
 
+@pytest.mark.slow
+def test_weights_and_curves_need_no_code_of_the_user(place):
+  """Nothing is imported; where the task must judge, one line says what."""
+  (place / 'cwd/rows.jsonl').write_text('{"q": "a", "a": "b"}\n' * 4)
+  checkpoint = '--checkpoint=run'
+  for arguments in (
+    ('evaluate', checkpoint, '--data=rows.jsonl', '--question={q}')
+    + ('--answer={a}', '--verifier=text'),
+    ('export_weights', checkpoint, '--out=hf'),
+    ('plot', '--workdir=run', '--out=curves.png'),
+    ('report', '--workdir=run', '--out=page.html'),
+  ):
+    done = call(
+      place / 'cwd', '-m', f'experiments.{arguments[0]}', *arguments[1:]
+    )
+    assert done.returncode == 0, done.stderr
+    assert '--import' not in done.stderr
+  page = (place / 'cwd/page.html').read_text()
+  assert '--import' not in page and 'HalfWeight' in page
+  done = call(place / 'cwd', '-m', 'experiments.evaluate', checkpoint)
+  assert done.returncode == 2
+  (line,) = done.stderr.strip().splitlines()
+  assert f'--import={place}/old/script.py' in line
+
+
 @pytest.fixture
 def mine(user_modules, tmp_path, monkeypatch):
   """The files of the user, seen from another working directory."""
@@ -272,10 +296,10 @@ def test_files_beside_each_other_keep_their_names(mine):
   assert not hasattr(configuration.build(str(path)).task, 'bonus')
 
 
-def test_the_reward_of_readme(user_modules, tmp_path, monkeypatch):
+def test_the_reward_of_the_guide(user_modules, tmp_path, monkeypatch):
   """Its block is a file that --reward takes."""
-  readme = (ROOT / 'README.md').read_text()
-  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', readme, re.S)
+  guide = (ROOT / 'docs/guides/own_reward.md').read_text()
+  (code,) = re.findall(r'```python\n(# my_rewards.py\n.*?)```', guide, re.S)
   monkeypatch.chdir(tmp_path)
   pathlib.Path('my_rewards.py').write_text(code)
   config = configuration.with_rewards(

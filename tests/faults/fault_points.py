@@ -34,7 +34,7 @@ _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
 class Fault:
   """Where a process ends itself.
 
-  kind: 'term' is a SIGTERM, the others are SIGKILLs.
+  kind: 'term' is a SIGTERM, 'pause' a SIGSTOP, the others are SIGKILLs.
   target: 'module:Class.function'. when: 'before' or 'after' its call number
   `call`, 'half': with half of what it appends written, or seconds after it.
   within: only calls during a call of this function count.
@@ -169,6 +169,10 @@ def _half(owner: object, arguments: Sequence) -> None:
   file.flush()
 
 
+def _pause() -> None:
+  os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def _terminate() -> None:
   print(f'signalled at {time.time()}', flush=True)
   os.kill(os.getpid(), signal.SIGTERM)
@@ -177,6 +181,8 @@ def _terminate() -> None:
 def arm(fault: Fault) -> None:
   """Makes this process end itself."""
   end = _terminate if fault.kind == 'term' else _die
+  if fault.kind == 'pause':
+    end = _pause
   calls, inside = itertools.count(1), threading.local()
   if fault.within:
     owner, name = _resolve(fault.within)
@@ -199,12 +205,12 @@ def arm(fault: Fault) -> None:
     if hit and fault.when == 'half':
       _half(arguments[0], arguments[1:])
     if hit and fault.when in ('before', 'half'):
-      _die()
+      end()
     if hit and isinstance(fault.when, float):
       threading.Timer(fault.when, end).start()
     result = original(*arguments, **named)
     if hit and fault.when == 'after':
-      _die()
+      end()
     return result
 
   setattr(owner, name, fatal)

@@ -1,7 +1,5 @@
 """From rewards to advantages."""
 
-from typing import ClassVar
-
 from flax import struct
 import jax
 import jax.numpy as jnp
@@ -12,24 +10,24 @@ from rl_jax.learning.batch import make_batch
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, selection, shaping
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 MASK = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 0, 0]])
 
 
 @struct.dataclass(kw_only=True)
-class RunningMax:
+class RunningMax(Credit):
   """Subtracts the largest reward seen so far: a stateful piece."""
-
-  role: ClassVar[str] = 'credit'
 
   def init(self, num_prompts):
     """Nothing seen."""
     return jnp.float32(0.0)
 
-  def __call__(self, credit_B, traj, state):
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, state = ctx.credit, ctx.state
     state = jnp.maximum(state, credit_B.max())
-    return credit_B - state, state
+    return CreditOut(credit_B - state, state)
 
 
 def method(**pieces):

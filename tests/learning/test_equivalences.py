@@ -142,7 +142,7 @@ def test_lite_ppo_is_grpo_with_equal_group_deviations(toy):
 
 
 @pytest.mark.parametrize(
-  'name', ['tis', 'tis_sequence', 'icepop', 'seq_mask_tis']
+  'name', ['tis', 'tis_sequence', 'icepop', 'seq_mask_tis', 'k3_rejection']
 )
 def test_without_mismatch_the_weights_are_one(toy, name):
   """The toy sampler is the old policy."""

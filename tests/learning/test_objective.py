@@ -1,6 +1,6 @@
 """How losses, weights and aggregation combine into one scalar."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from flax import struct
 import jax
@@ -12,6 +12,7 @@ from rl_jax.learning.objective import is_per_token, objective
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenSum, TokenMean, TurnMean
+from rl_jax.pieces.roles import Loss, LossContext, LossOut, Weight
 
 KEY = jax.random.key(0)
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.float32)
@@ -20,27 +21,26 @@ MINUS_ONE = {'logp': -jnp.ones((2, 4))}  # Reinforce: the loss equals A
 
 
 @struct.dataclass(kw_only=True)
-class Half:
+class Half(Weight):
   """Weight 1/2, as a function of the policy that must carry no gradient."""
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx):
     """Weights [B, T]."""
-    return -0.5 * stats['logp'] * traj.mask_BT, {'policy/half': stats['logp']}
+    logp_BT = ctx.stats['logp']
+    return LossOut(-0.5 * logp_BT * ctx.traj.mask_BT, {'policy/half': logp_BT})
 
 
 @struct.dataclass(kw_only=True)
-class Draw:
+class Draw(Loss):
   """A scalar loss that is a random number."""
 
   aggregation: Any = None
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    return jax.random.uniform(key), {}
+    return LossOut(jax.random.uniform(ctx.key), {})
 
 
 def record(toy, **fields):

@@ -1,13 +1,19 @@
 """Responses against the others of their group."""
 
+import dataclasses
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rl_jax.learning import pairwise_reward
 from rl_jax.learning.final_values import final_values
+from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.statistics import Forward
+from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.ops.rivals import BEATS, KINDS, rivals
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.tasks import Arithmetic, JoinedPairs, RulePairs
 
@@ -70,3 +76,66 @@ def test_win_rates(tiny):
   parts = Forward(model=tiny.CFG, microbatches=traj.num_prompts)
   again = rates(parts, params, traj, SEPARATOR, EOS)
   np.testing.assert_allclose(again, found, atol=1e-5)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_rivals_in_joined_groups(tiny, kind):
+  """E1: the same probabilities, of fewer pairs; in parts of groups, too."""
+  traj, params = tiny.rollout(num_prompts=2, group_size=4), tiny.params()
+  rival_GG = rivals(kind, 4)
+  one = Scorer(
+    RewardModel(path='x', separator='-'),
+    Forward(model=tiny.CFG),
+    separator=SEPARATOR,
+    eos_ids=EOS,
+  )
+  found = jax.jit(one, static_argnums=2)(params, traj, kind)
+  every = jax.jit(one)(params, traj)[BEATS]
+  asked_BG = np.tile(rival_GG & ~np.eye(4, dtype=bool), (2, 1))
+  expected = np.where(asked_BG, every, 0.5)
+  np.testing.assert_allclose(found[BEATS], expected, atol=1e-5)
+  count_B = np.maximum(asked_BG.sum(1), 1)
+  mean_B = 0.5 + ((expected - 0.5) * asked_BG).sum(1) / count_B
+  np.testing.assert_allclose(found['learned'], mean_B, atol=1e-5)
+  parts = Forward(model=tiny.CFG, microbatches=4, group_rows=2)
+  again = dataclasses.replace(one, forward=parts)
+  again = jax.jit(again, static_argnums=2)(params, traj, kind)
+  np.testing.assert_allclose(again['learned'], mean_B, atol=1e-5)
+
+
+def test_verdicts_without_a_weight_are_no_preferences(tiny):
+  """A model that is only measured leaves WinRate the rewards."""
+  one = Scorer(
+    RewardModel(path='x', separator='-', weight=0.0),
+    Forward(model=tiny.CFG),
+    separator=SEPARATOR,
+    eos_ids=EOS,
+  )
+  assert set(jax.jit(one)(tiny.params(), tiny.rollout())) == {'learned'}
+
+
+def test_preferences_may_go_round_in_circles(toy, monkeypatch):
+  """E1: V from a table; rock, paper, scissors against paper and scissors.
+
+  Each side by itself is even; across the sides r has (0 + 1) / 2, p has
+  (1/2 + 0) / 2, s has (1 + 1/2) / 2.
+  """
+  strength = np.array([[0, -9, 9], [9, 0, -9], [-9, 9, 0]])
+
+  def value(forward, params, rows):
+    first, second = rows.response_BT[:, 0], rows.response_BT[:, 2]
+    return jnp.asarray(strength)[first, second] * 5.0
+
+  monkeypatch.setattr(pairwise_reward, 'final_values', value)
+  moves = np.array([[0], [1], [2], [1], [2], [1]], np.int32)
+  traj = toy.trajectories(
+    np.ones((6, 1)),
+    group_size=6,
+    response_BT=moves,
+    length_B=np.ones(6, np.int32),
+    valid_B=np.array([1, 1, 1, 1, 1, 0], np.float32),
+  )
+  rival_GG = rivals('across', 6)
+  beats = pairwise_reward.preferences(None, None, traj, (3,), (), rival_GG)
+  found = pairwise_reward.mean_wins(beats, traj, rival_GG)
+  np.testing.assert_allclose(found[:3], [0.5, 0.25, 0.75], atol=1e-6)

@@ -16,6 +16,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.models.files import hf_import
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
@@ -50,7 +51,7 @@ def test_the_loss_is_that_of_transformers(toy, family, aux_loss):
       Forward(model=cfg), params, traj, statistics.ROUTER
     )
   )(params)
-  loss, _ = PIECE(stats, traj, KEY)
+  loss = PIECE(LossContext(stats, traj, KEY)).value
   np.testing.assert_allclose(loss, 0.5 * aux_loss, rtol=1e-5)
   np.testing.assert_allclose(
     stats['router_taken'].sum(-1), cfg.experts_per_token, rtol=1e-6

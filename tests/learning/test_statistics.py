@@ -1,6 +1,7 @@
 """Token statistics: against numpy, in chunks, in pieces, at a temperature."""
 
 import dataclasses
+import types
 
 import jax
 import jax.numpy as jnp
@@ -8,9 +9,18 @@ import numpy as np
 import pytest
 
 from rl_jax import models, rollouts
+from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
+from rl_jax.method import Method
+from rl_jax.models import params as params_lib
+from rl_jax.pieces import credit, losses
+from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.logits import TopK
+from rl_jax.pieces.policies import Average
 from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
+from rl_jax.pieces.statistics.critic_value import CriticValue
+from rl_jax.runtime.platform import Platform
 
 NEEDS = ('entropy', 'values', Certainty(), GroupDivergence())
 
@@ -128,7 +138,8 @@ def test_chunks_are_of_equal_sizes(monkeypatch):
     return {'double': 2 * x_BC}
 
   x_BT = np.arange(18).reshape(2, 9)
-  found = statistics._in_chunks(function, (x_BT,), vocab_size=3)
+  model = types.SimpleNamespace(vocab_size=3, platform=Platform())
+  found = statistics._in_chunks(function, (x_BT,), model)
   np.testing.assert_array_equal(found['double'], 2 * x_BT)
   assert set(shapes) == {(2, 5)}
 
@@ -198,11 +209,7 @@ def test_logits_transforms_are_replayed(tiny):
       params,
       traj,
       ('entropy',),
-      (
-        lambda x, others: jnp.where(
-          x >= jax.lax.top_k(x, 3)[0][..., -1:], x, -jnp.inf
-        ),
-      ),
+      (TopK(k=3),),
     )
   )(tiny.params())
   entropy = stats['entropy'][traj.mask_BT > 0]
@@ -250,3 +257,54 @@ def test_values_behind_tokens(tiny):
   np.testing.assert_allclose(
     after[:, :-1][both], stats['values'][:, 1:][both], rtol=1e-5, atol=1e-6
   )
+
+
+@pytest.mark.parametrize('critic', ['shared', 'own'])
+def test_values_of_another_critic(tiny, critic):
+  """E1: all heads of a policy's copy, as if it were scored; in parts, too."""
+  model = dataclasses.replace(tiny.CFG, num_values=2, critic=critic)
+  params, copy = (
+    params_lib.init_params(model, jax.random.key(seed)) for seed in (0, 1)
+  )
+  head = np.random.default_rng(0).normal(size=(2, model.width))
+  copy['value_head']['w'] = jnp.asarray(head, jnp.float32)
+  traj = tiny.rollout()
+  needs = (CriticValue('slow', 1), CriticValue('slow', 0, after=True))
+  params = {**params, 'policies': {'slow': copy}}
+  read = jax.jit(statistics.critic_values, static_argnums=(0, 3))
+  found = read(Forward(model=model), params, traj, (*needs, 'entropy'))
+  heads = ('value_heads', 'value_heads_after')
+  score = jax.jit(statistics.token_statistics, static_argnums=(0, 3))
+  expected = score(Forward(model=model), copy, traj, heads)
+  assert set(found) == {'value_1_before_slow', 'value_0_after_slow'}
+  before, after = (expected[name] for name in heads)
+  for name, value_BT in (
+    ('value_1_before_slow', before[..., 1]),
+    ('value_0_after_slow', after[..., 0]),
+  ):
+    np.testing.assert_allclose(found[name], value_BT, atol=1e-5)
+    assert np.abs(found[name]).max() > 0.1
+  parts = Forward(model=model, microbatches=traj.num_prompts)
+  again = read(parts, params, traj, needs)
+  for name, value_BT in found.items():
+    np.testing.assert_allclose(again[name], value_BT, atol=1e-5)
+
+
+def test_slow_critics_are_scored_with_the_rollout(tiny):
+  """Targets read them from extras."""
+  model = dataclasses.replace(tiny.CFG, num_values=4)
+  params, copy = (
+    params_lib.init_params(model, jax.random.key(seed)) for seed in (0, 1)
+  )
+  method = Method(
+    losses=(losses.Reinforce(), losses.TwinCritics()),
+    value_target=credit.TwinTargets(decay=0.5),
+    aggregation=TokenMean(),
+  )
+  assert method.policies() == {'slow_critics': Average(decay=0.5)}
+  params = {**params, 'policies': {'slow_critics': copy}}
+  score = jax.jit(score_lib.score, static_argnums=0)
+  forward = Forward(model=model)
+  traj, _ = score(forward, params, tiny.rollout(), method.as_arrays())
+  for need in method.value_target.needs[2:]:
+    assert traj.extras[need.name].shape == traj.mask_BT.shape

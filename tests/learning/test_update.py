@@ -2,7 +2,6 @@
 
 import functools
 import types
-from typing import ClassVar
 
 from flax import struct
 import jax
@@ -19,6 +18,7 @@ from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.pieces import losses, weights
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossOut, Weight
 from rl_jax.runs import stages
 from rl_jax.types import TrainState
 
@@ -284,17 +284,18 @@ def test_score_is_its_own_pass_where_credit_reads_the_model(toy):
 
 
 @struct.dataclass(kw_only=True)
-class Draw:
+class Draw(Weight):
   """Reports the mean of its draws."""
 
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx):
     """Weight 1."""
+    traj = ctx.traj
     draw = randomness.row_token_uniform(
-      key, traj.row_id_B2, traj.mask_BT.shape[1]
+      ctx.key, traj.row_id_B2, traj.mask_BT.shape[1]
     )
-    return jnp.ones_like(draw), {'draw': draw}
+    return LossOut(jnp.ones_like(draw), {'draw': draw})
 
 
 def make_step(tiny, method):

@@ -9,6 +9,7 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.learning.batch import make_batch
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 V = np.array([[0.2, 0.4, 0.6, 0.8]])
 
@@ -31,17 +32,17 @@ def test_by_hand(toy, methods):
   """g = .95, g lam = .9025, backwards: 1 - .8; .95 .8 - .6 + .9025 .2; .95 .6 -
   .4 + .9025 .3405; .95 .4 - .2 + .9025 .477301. Targets: plus V."""
   ntpo, _ = methods
-  found = ntpo.credit[0](jnp.ones(1), row(toy))
+  found = ntpo.credit[0](CreditContext(jnp.ones(1), row(toy))).value
   expected = np.array([[0.610764, 0.477301, 0.3405, 0.2]])
   np.testing.assert_allclose(found, expected, rtol=1e-5)
-  target = ntpo.value_target(jnp.ones(1), row(toy))
+  target = ntpo.value_target(CreditContext(jnp.ones(1), row(toy))).value
   np.testing.assert_allclose(target, expected + V, rtol=1e-5)
 
 
 def test_poad_discounts_once(toy, methods):
   """No gamma inside the one action: .3405 becomes .8 - .6 + .95 .2 = .39."""
   _, poad = methods
-  found = poad.credit[0](jnp.ones(1), row(toy))
+  found = poad.credit[0](CreditContext(jnp.ones(1), row(toy))).value
   np.testing.assert_allclose(found[0, 2:], [0.39, 0.2], rtol=1e-5)
 
 
@@ -66,7 +67,9 @@ def test_is_poad_of_one_token_actions(toy, methods):
   traj = row(toy, extras={'segment_start_BT': np.ones((1, 4))})
   one = credit.ActionGAE(segments='extras')
   np.testing.assert_allclose(
-    ntpo.credit[0](jnp.ones(1), traj), one(jnp.ones(1), traj), rtol=1e-6
+    ntpo.credit[0](CreditContext(jnp.ones(1), traj)).value,
+    one(CreditContext(jnp.ones(1), traj)).value,
+    rtol=1e-6,
   )
 
 
@@ -76,7 +79,10 @@ def test_a_longer_action_is_discounted_more(toy, methods):
   first = []
   for method in methods:
     piece = dataclasses.replace(method.credit[0], lam=1.0)
-    pair = [piece(jnp.ones(1), traj)[0, 0] for traj in (row(toy), longer)]
+    pair = [
+      piece(CreditContext(jnp.ones(1), traj)).value[0, 0]
+      for traj in (row(toy), longer)
+    ]
     first.append(pair)
   assert first[0][1] < 0.97 * first[0][0]
   np.testing.assert_allclose(first[1][1], first[1][0], rtol=1e-6)

@@ -153,6 +153,12 @@ MISMATCH = {
     np.log([[8, 0.5], [4, 6.5], [0.4, 0.6], [0.45, 0.6]]),
     [[8, 0.5], [0, 0], [0, 0], [0.45, 0.6]],
   ),
+  # k3 of row 0 (.01027 + .00936) / 2 = .0098, of row 1 (.01183 + .01071) / 2 =
+  # .0113, of row 3 .01873 / 2 = .0094; e^.14 = 1.150274, e^-.14 = .869358.
+  'k3_rejection': (
+    [[0.14, -0.14], [0.15, -0.15], [0, 0], [0, -0.2]],
+    [[1.150274, 0.869358], [0, 0], [1, 1], [1, 0.818731]],
+  ),
 }
 
 
@@ -164,6 +170,20 @@ def test_sampler_mismatch(toy, name):
   check(
     push(toy, name, logp_behaviour_BT=drawn), A * SIGN * np.array(weight) / 8
   )
+
+
+def test_deepseek_v3p2(toy):
+  """Row 3 has the mean (ln 2 + ln 4) / 2 = 1.04 nats and A < 0, so it drops.
+
+  Row 2 has .46 and stays, A is not divided by the deviation. r = .5 of a right
+  row, r < .8 of a wrong one are cut or not as PPO does it. The KL's push is
+  -1e-3 r (logp - ref) = 1e-4 r where the reference lies .1 nats above.
+  """
+  ratio = np.array([[1.25, 1.1], [0.5, 0.25], [0.8001, 0.5], [0.5, 0.25]])
+  ref = np.log(ratio) - 1 + 0.1
+  expected = np.array([[0, 1.1], [0.5, 0.25], [-0.8001, 0], [0, 0]]) / 2
+  actual = push(toy, 'deepseek_v3p2', ratio=ratio, logp_ref_BT=ref)
+  check(actual, (expected + 1e-4 * ratio) / 8)
 
 
 def test_the_clip_holds_before_the_mismatch_weight(toy):

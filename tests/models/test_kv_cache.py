@@ -7,6 +7,7 @@ import pytest
 
 from rl_jax import models
 from rl_jax.models import attention, kv_cache, rope
+from rl_jax.runtime.platform import Platform
 
 CFG = models.ModelConfig(
   vocab_size=7,
@@ -39,13 +40,12 @@ def prompt_cache(num_prompts=1):
 )
 def test_blocks_hold_at_least_32_tokens(tokens, expected):
   """If there are two, each has half of the columns."""
-  assert kv_cache.blocks_of(tokens) == expected
+  assert kv_cache.blocks_of(tokens, Platform()) == expected
 
 
-def test_on_an_accelerator_there_is_one_block(monkeypatch):
+def test_on_an_accelerator_there_is_one_block():
   """There each layer would need a decision of the host."""
-  monkeypatch.setattr(jax, 'default_backend', lambda: 'gpu')
-  assert kv_cache.blocks_of(127) == (1, 127)
+  assert kv_cache.blocks_of(127, Platform('tpu')) == (1, 127)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_cache_grows(monkeypatch, least):
   small = small.replace(
     k_BJKT=((jnp.asarray(k),),), v_BJTK=((jnp.asarray(v),),)
   )
-  found = small.grown(8)
+  found = small.grown(8, Platform())
   full = kv_cache.extend(CFG, prompt_cache(), 2, 8)
   assert jax.tree.map(jnp.shape, found) == jax.tree.map(jnp.shape, full)
   keys = np.concatenate(found.k_BJKT[0], axis=3)
@@ -112,7 +112,7 @@ def test_ages_of_columns_count_tokens_back(monkeypatch):
   """By hand: where rows are at their tokens 4 and 2, and on the ring."""
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 3)
   step_B = jnp.asarray([4, 2])
-  rows = kv_cache.for_turns(prompt_cache(), 2, 6)
+  rows = kv_cache.for_turns(CFG, prompt_cache(), 2, 6)
   first, second = rows.ages(jnp.int32(9), step_B)
   np.testing.assert_array_equal(first[:, 0], [[4, 3, 2], [2, 1, 0]])
   np.testing.assert_array_equal(second[:, 0], [[1, 0, -1], [-1, -2, -3]])

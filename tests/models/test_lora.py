@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax import models
 from rl_jax.models import lora
@@ -86,3 +87,11 @@ def test_only_the_targets_get_adapters_and_all_of_them_learn():
   assert set(gradients['layers']) == set(lora.TARGETS)
   for leaf in jax.tree.leaves(gradients):
     assert float(jnp.abs(leaf).min(axis=0).max()) > 0
+
+
+def test_names_of_files_lead_to_targets():
+  """As PEFT and Hugging Face call the same matrices."""
+  with pytest.raises(ValueError, match='Did you mean wk, wq.$'):
+    lora.check_targets('ModelSource', ('q_proj', 'k_proj', 'wv'))
+  with pytest.raises(ValueError, match="'wx'. is none of wq, .*w_down$"):
+    lora.check_targets('ModelSource', ('wx',))

@@ -1,6 +1,8 @@
 """What is chosen on which platform, and what is refused."""
 
 import dataclasses
+import pathlib
+import re
 import types
 
 import jax
@@ -8,12 +10,12 @@ import pytest
 
 from configs import arithmetic
 from configs.methods import grpo
-from rl_jax import models, tasks
+from rl_jax import models, serialization, tasks
 from rl_jax.models import platform as platform_lib
-from rl_jax.models.platform import Platform
 from rl_jax.models.source import ModelSource
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 
 CPU, TPU, ROCM = Platform('cpu'), Platform('tpu'), Platform('rocm')
 TURING, AMPERE = Platform('cuda', (7, 5)), Platform('cuda', (8, 0))
@@ -142,3 +144,21 @@ def test_here():
   config = assembly.with_compute_dtype(arithmetic.get_config(grpo.get_method()))
   assert config.model.compute_dtype == 'float32'
   assert config.model.attention == 'auto'
+
+
+def test_only_the_runtime_asks_the_process_where_it_runs():
+  """A program for a TPU may be made on a machine without one."""
+  root = pathlib.Path(models.__file__).parents[1]
+  asking = [
+    path.relative_to(root).as_posix()
+    for path in sorted(root.rglob('*.py'))
+    if re.search(r'default_backend\(|jax\.devices\(\)\[0\]', path.read_text())
+  ]
+  assert asking == ['records/checkpoints/leaves.py', 'runtime/platform.py']
+
+
+def test_a_model_is_read_back_with_its_platform():
+  """Runs write down what they computed with."""
+  model = dataclasses.replace(models.presets.tiny(), platform=HOPPER)
+  text = serialization.to_json(model)
+  assert serialization.from_json(text) == model

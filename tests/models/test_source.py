@@ -18,6 +18,7 @@ from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks import Bandit
 
 TOKENIZER = policy_lib.task_tokenizer(Bandit())
@@ -83,7 +84,7 @@ def test_saved_adapters_are_never_dropped_or_rescaled(
   with pytest.raises(ValueError, match=named + '.*export_weights'):
     policy_lib.load(source, Bandit(), 0, mesh)
   with pytest.raises(ValueError, match=named):
-    policy_lib.planned_model(source, Bandit())
+    policy_lib.planned_model(source, Bandit(), Platform())
 
 
 def test_alpha_and_targets_are_configuration(mesh):

@@ -233,7 +233,7 @@ def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
 
   On every machine with the MLP as both kinds of CPU have it.
   """
-  monkeypatch.setattr(decoding, 'copies_right_factors', lambda: transposed)
+  monkeypatch.setattr(decoding, 'copies_right_factors', lambda _: transposed)
   cfg = VARIANTS[name]
   params, batch = make_params(cfg), make_batch()
   expected = logp_of(params, cfg, FORWARD(params, cfg, *batch), batch[2])
@@ -241,7 +241,7 @@ def test_prefill_and_decode_agree_with_forward(monkeypatch, name, transposed):
   cache = models.extend(cfg, prompt_cache, N * G, T - 1)
   hidden = [jnp.repeat(hidden_ND, G, axis=0)]
   decode = jax.jit(models.decode_step, static_argnums=1)
-  weights = models.unstacked(params, cfg)
+  weights = models.decoding_weights(params, cfg)
   assert ('mlp' in weights['layers'][0]) == (transposed and not cfg.num_experts)
   for step in range(T - 1):
     token_B = jnp.asarray(batch[2][:, step])

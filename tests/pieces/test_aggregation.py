@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import aggregation
+from rl_jax.pieces.roles import AggregationContext
 
 LOSS = jnp.array([[1.0, 2.0, 3.0, 0.0], [4.0, 0.0, 0.0, 0.0]])
 MASK = jnp.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
@@ -29,7 +30,9 @@ IDS = [type(rule).__name__ for rule, _ in RULES]
 
 def total(rule, loss, mask, weight, group_size=2):
   """The aggregated scalar."""
-  return float((rule(mask, weight, group_size) * loss).sum())
+  return float(
+    (rule(AggregationContext(mask, weight, group_size)) * loss).sum()
+  )
 
 
 @pytest.mark.parametrize('rule, expected', RULES, ids=IDS)
@@ -63,7 +66,7 @@ def test_padding_changes_nothing(rule, expected):
 @pytest.mark.parametrize('rule, _', RULES, ids=IDS)
 def test_nothing_to_train_is_zero(rule, _):
   """An empty minibatch has weights 0, not NaN."""
-  weights = rule(jnp.zeros_like(MASK), ONES, 2)
+  weights = rule(AggregationContext(jnp.zeros_like(MASK), ONES, 2))
   np.testing.assert_array_equal(weights, np.zeros_like(MASK))
 
 
@@ -95,7 +98,7 @@ EPISODES = {
 def test_turns_count_alike():
   """(1.5 + 3 + 5 + 4) / 4; without the record (2 + 5 + 4) / 3 runs."""
   rule, weigh = aggregation.TurnMean(), EPISODES['mask']
-  weights = rule(weigh, ONES, 2, EPISODES['turn'])
+  weights = rule(AggregationContext(weigh, ONES, 2, EPISODES['turn']))
   expected = [[1 / 8, 1 / 8, 1 / 4, 0, 1 / 4], [1 / 4, 0, 0, 0, 0]]
   np.testing.assert_allclose(weights, expected, rtol=1e-6)
   assert float((weights * EPISODES['loss']).sum()) == pytest.approx(13.5 / 4)
@@ -106,13 +109,17 @@ def test_longer_turns_and_other_rows_change_no_share_of_a_turn():
   """Three copies of every token: each turn keeps its sum of weights."""
   rule = aggregation.TurnMean()
   mask, turn = (jnp.repeat(EPISODES[k], 3, axis=1) for k in ('mask', 'turn'))
-  weights = rule(mask, ONES, 2, turn)
-  once = rule(EPISODES['mask'], ONES, 2, EPISODES['turn'])
+  weights = rule(AggregationContext(mask, ONES, 2, turn))
+  once = rule(AggregationContext(EPISODES['mask'], ONES, 2, EPISODES['turn']))
   np.testing.assert_allclose(
     weights.reshape(2, 5, 3).sum(axis=2), once, rtol=1e-6
   )
   np.testing.assert_allclose(
-    rule(EPISODES['mask'], jnp.array([1.0, 0.0]), 2, EPISODES['turn'])[0],
+    rule(
+      AggregationContext(
+        EPISODES['mask'], jnp.array([1.0, 0.0]), 2, EPISODES['turn']
+      )
+    )[0],
     once[0] * 4 / 3,
     rtol=1e-6,
   )

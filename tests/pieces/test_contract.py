@@ -1,4 +1,4 @@
-"""What every piece must have; a new file is found without being listed."""
+"""What every piece must have; a new file is found by its folder's face."""
 
 import dataclasses
 import functools
@@ -7,19 +7,22 @@ import pathlib
 
 import pytest
 
+from rl_jax.pieces import roles
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Folder -> the roles that its pieces may have.
+# Folder -> the base classes that its pieces may have.
 ROLES = {
-  'credit': ('credit', 'value_target'),
-  'losses': ('policy', 'value'),
+  'credit': (roles.Credit, roles.ValueTarget),
+  'logits': (roles.LogitTransform,),
+  'losses': (roles.Loss, roles.ValueLoss),
   'preferences': (
-    *('pairs', 'score', 'link', 'edge_weight'),
-    *('policy', 'regularizer'),
+    *(roles.Pairs, roles.Score, roles.Link, roles.EdgeWeight),
+    *(roles.Loss, roles.Regularizer),
   ),
-  'regularizers': ('regularizer',),
-  'selection': ('selector', 'group_filter'),
-  'shaping': ('shaping',),
-  'weights': ('weight',),
+  'regularizers': (roles.Regularizer,),
+  'selection': (roles.Selector, roles.GroupFilter),
+  'shaping': (roles.Shaping,),
+  'weights': (roles.Weight,),
 }
 PIECES = [
   (folder, name)
@@ -48,19 +51,12 @@ def problems(folder: str, cls: type) -> list[str]:
       'it does and ends with a full stop; for example\n'
       '    """w_t = 1 where the entropy of the token is large, else 0."""'
     )
-  role = getattr(cls, 'role', None)
-  if role not in ROLES[folder]:
-    words = ' or '.join(map(repr, ROLES[folder]))
+  words = [base.__name__ for base in ROLES[folder]]
+  if not set(cls.__mro__) & set(ROLES[folder]):
     found.append(
-      f'the role must be {words}; write\n'
-      f"    role: ClassVar[str] = '{ROLES[folder][0]}'"
+      f'its base class must be {" or ".join(words)}; write\n'
+      f'    class {name}({words[0]}):'
     )
-  if folder in ('losses', 'weights', 'regularizers'):
-    if not isinstance(getattr(cls, 'per_token', None), bool):
-      found.append(
-        'per_token must say whether the value of a token depends on no other '
-        'token; write\n    per_token: ClassVar[bool] = False'
-      )
   for field in dataclasses.fields(cls):
     leaf = field.metadata.get('pytree_node', True)
     if 'float' in str(field.type) and 'tuple' not in str(field.type):
@@ -105,8 +101,7 @@ def test_the_message_says_what_to_write():
   text = '\n'.join(problems('weights', Unwritten))
   for part in (
     'the docstring must begin',
-    "role: ClassVar[str] = 'weight'",
-    'per_token: ClassVar[bool]',
+    'its base class must be Weight',
     'count: int = ranged(1, 1, static=True)',
     'tests/pieces/weights/test_',
   ):

@@ -9,6 +9,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import shaping
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.policies import Average, CopyEvery, Frozen, RandomPast
+from rl_jax.pieces.roles import LogitContext
 from rl_jax.rollouts.wrappers import Against
 
 OLD, NEW = {'w': jnp.array([1.0, 0.0])}, {'w': jnp.array([0.0, 2.0])}
@@ -93,8 +94,12 @@ def test_the_average_is_the_opponent():
   opponent = Against(decay=0.9).opponent
   assert opponent == PolicyMixture(coef=1.0, decay=0.9)
   own, other = jnp.array([[1.0, 0.0]]), jnp.array([[0.0, 3.0]])
-  np.testing.assert_array_equal(opponent(own, {'average': other}), other)
-  np.testing.assert_array_equal(opponent(own, {'reference': other}), own)
+  np.testing.assert_array_equal(
+    opponent(LogitContext(own, {'average': other})), other
+  )
+  np.testing.assert_array_equal(
+    opponent(LogitContext(own, {'reference': other})), own
+  )
 
 
 def test_fields_are_checked():

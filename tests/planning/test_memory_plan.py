@@ -15,6 +15,7 @@ from rl_jax.planning import abstract_run, memory_check, memory_plan
 from rl_jax.runs import directory
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 SMALL = ModelConfig(
   vocab_size=300,
@@ -338,7 +339,7 @@ def test_a_limit_is_compared_before_anything_is_loaded(toy, caplog):
   """Quiet where it fits, a warning with the knobs, an error without hope."""
   # absl's handler, not the root logger's, writes on stderr.
   config = make_config(toy)
-  model = policy_lib.planned_model(config.model, config.task)
+  model = policy_lib.planned_model(config.model, config.task, Platform())
   found = plan(config, model)
   with caplog.at_level(logging.WARNING, 'absl'):
     memory_check.check(config, None)
@@ -377,17 +378,20 @@ def test_an_out_of_memory_error_names_the_knobs(toy):
 def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
   """A task's alphabet, a saved run, a plan for files that are not there."""
   config = make_config(toy)
-  model = policy_lib.planned_model(config.model, config.task)
+  model = policy_lib.planned_model(config.model, config.task, Platform())
   assert model == dataclasses.replace(SMALL, vocab_size=18)
   directory.write_config(config, str(tmp_path))
   source = ModelSource(path=str(tmp_path), remat=True)
-  assert policy_lib.planned_model(source, None) == dataclasses.replace(
-    model, remat=True
-  )
+  assert policy_lib.planned_model(
+    source, None, Platform()
+  ) == dataclasses.replace(model, remat=True)
   planned = configuration.build('qwen2p5_7b_gsm8k', 'grpo')
-  model = policy_lib.planned_model(planned.model, planned.task)
+  model = policy_lib.planned_model(planned.model, planned.task, Platform())
   assert model.num_layers == 28 and model.compute_dtype == 'bfloat16'
-  assert policy_lib.planned_model(ModelSource(path='nowhere'), None) is None
+  assert (
+    policy_lib.planned_model(ModelSource(path='nowhere'), None, Platform())
+    is None
+  )
 
 
 def test_fused_attention_has_no_scores(toy):

@@ -14,6 +14,7 @@ from rl_jax.records import metrics
 from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.metrics import MetricsWriter, read_jsonl
+from rl_jax.runtime.writer import sole_writer
 
 
 class file_size_limit:
@@ -57,7 +58,7 @@ def test_a_file_that_cannot_be_opened_again_is_tried_again(tmp_path):
   """As on a file system that was read-only for a while."""
   path = tmp_path / 'folder' / 'lines'
   path.parent.mkdir()
-  file = LineFile(metrics.epath.Path(path))
+  file = LineFile(metrics.epath.Path(path), sole_writer())
   file.append(['1'])
   path.parent.rename(tmp_path / 'away')
   file.close()
@@ -109,7 +110,7 @@ def test_batches_of_skipped_updates_do_not_end_a_run(
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
   array = jnp.arange(100)  # compiled, and cached on disk, without the limit
   with file_size_limit(10):
-    metrics.save_arrays(tmp_path / 'x.npz', {'a': array})
+    metrics.save_arrays(tmp_path / 'x.npz', {'a': array}, sole_writer())
   gc.collect()
   assert 'x.npz cannot be written' in caplog.text
 

@@ -18,6 +18,7 @@ from rl_jax.records.metrics import (
   read_jsonl,
   to_json,
 )
+from rl_jax.runtime.writer import sole_writer
 
 
 def lines(path):
@@ -50,7 +51,7 @@ def test_only_process_0_writes_files(tmp_path, monkeypatch):
   assert delayed.flush()['reward/mean'] == 0.25
   assert writer.offsets().keys() == {'time/wall_seconds'}
   writer.truncate_to({'metrics.jsonl': 7})
-  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)})
+  metrics.save_arrays(tmp_path / 'x.npz', {'a': jnp.zeros(2)}, sole_writer())
   writer.close()
   assert not list(tmp_path.iterdir())
 
@@ -124,6 +125,107 @@ def test_lost_lines_are_warned_about_and_the_run_continues(tmp_path, caplog):
   writer.close()
   assert 'the checkpoint counted 1000' in caplog.text
   assert len(lines(tmp_path / 'metrics.jsonl')) == 1
+
+
+def rows_of(path):
+  return [row['step'] for row in read_jsonl(path)]
+
+
+def other_session(tmp_path):
+  """Files with the steps 1 to 3, and the offsets at each of these steps.
+
+  The lines have other lengths than those of another session would have.
+  """
+  writer, offsets = MetricsWriter(tmp_path, trackers=()), [{}]
+  for step in (1, 2, 3):
+    write_steps(writer, [step])
+    offsets.append(json.loads(json.dumps(writer.offsets())))
+  writer.close()
+  return offsets
+
+
+@pytest.mark.parametrize('shift', [-30, -1, 1, 7])
+@pytest.mark.parametrize('name', ['metrics.jsonl', 'rollouts.jsonl'])
+def test_an_offset_within_a_line_keeps_whole_lines(
+  tmp_path, caplog, name, shift
+):
+  """E0: none is torn, none is lost, and a warning names the file."""
+  offsets = other_session(tmp_path)
+  path = tmp_path / name
+  before = path.read_bytes()
+  writer = MetricsWriter(tmp_path, trackers=())
+  offsets[2][name] += shift
+  writer.truncate_to(offsets[2], next_step=3)
+  write_steps(writer, [3])
+  writer.close()
+  assert rows_of(path) == [1, 2, 3]
+  assert before.startswith(b''.join(lines(path)[:2]))
+  assert f'{name} has no line that ends' in caplog.text
+  assert (tmp_path / f'{name}.1').read_bytes() == before
+  assert '2 lines are copied' in caplog.text
+
+
+@pytest.mark.parametrize('at, step', [(1, 2), (3, 2), (1, 3), (3, 1)])
+def test_an_offset_at_the_end_of_another_step_is_noticed(
+  tmp_path, caplog, at, step
+):
+  """E0: the steps up to that of the checkpoint are kept, in both files."""
+  offsets = other_session(tmp_path)
+  writer = MetricsWriter(tmp_path, trackers=())
+  writer.truncate_to(offsets[at], next_step=step + 1)
+  write_steps(writer, [step + 1])
+  writer.close()
+  for name in ('metrics.jsonl', 'rollouts.jsonl'):
+    assert rows_of(tmp_path / name) == [*range(1, step + 2)]
+    assert f'{name} has other lines around byte' in caplog.text
+
+
+def test_a_file_that_is_too_short_does_not_keep_half_a_line(tmp_path, caplog):
+  """The rows that are missing are named, too."""
+  offsets = other_session(tmp_path)
+  path = tmp_path / 'metrics.jsonl'
+  path.write_bytes(path.read_bytes()[:-9])
+  writer = MetricsWriter(tmp_path, trackers=())
+  writer.truncate_to(offsets[3], next_step=4)
+  assert writer.last['step'] == 2
+  write_steps(writer, [4])
+  writer.close()
+  assert rows_of(path) == [1, 2, 4]
+  assert 'but the checkpoint counted' in caplog.text
+  assert 'ends with step 2, and the checkpoint is of step 3' in caplog.text
+
+
+@pytest.mark.parametrize(
+  'middle',
+  [b'{"step": 2, "a": 0.{"step": 3, "a": 1}', b'[]', b'{"step": 1}', b'\xff'],
+)
+def test_a_file_that_was_torn_before_is_noticed(tmp_path, caplog, middle):
+  """By an earlier version; its lines stay as they are."""
+  path = tmp_path / 'metrics.jsonl'
+  content = b'{"step": 1}\n' + middle + b'\n{"step": 4}\n'
+  path.write_bytes(content)
+  writer = MetricsWriter(tmp_path, trackers=())
+  writer.truncate_to({'metrics.jsonl': len(content)}, next_step=5)
+  assert writer.last == {'step': 4}
+  writer.close()
+  assert path.read_bytes() == content
+  assert 'metrics.jsonl:2 is no row' in caplog.text
+
+
+def test_whole_files_are_continued_without_a_word(tmp_path, caplog):
+  """At every step, and where an iteration has logged no response."""
+  offsets = other_session(tmp_path)
+  writer = MetricsWriter(tmp_path, trackers=())
+  writer.truncate_to(offsets[3], next_step=4)
+  writer.log(4, {'a': 1})
+  offsets.append(writer.offsets())
+  writer.close()
+  for step in (4, 3, 2, 1):
+    writer = MetricsWriter(tmp_path, trackers=())
+    writer.truncate_to(offsets[step], next_step=step + 1)
+    assert writer.last['step'] == step
+    writer.close()
+  assert not caplog.text
 
 
 def test_wall_seconds_add_up_over_sessions(tmp_path):

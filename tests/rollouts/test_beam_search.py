@@ -47,7 +47,7 @@ def scores(tiny, params, traj, every):
       *(params, tiny.CFG, traj.prompt_NP, traj.prompt_mask_NP),
       *(np.tile(every, (N, 1)), np.ones((N * len(every), every.shape[1]))),
     )
-    weights = models.unstacked(params, tiny.CFG)
+    weights = models.decoding_weights(params, tiny.CFG)
     return jax.nn.log_softmax(models.logits(weights, tiny.CFG, hidden))
 
   return np.asarray(compute(params))

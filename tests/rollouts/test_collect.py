@@ -17,6 +17,7 @@ from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts import collect
 from rl_jax.rollouts.engine import make_engine
 from rl_jax.rollouts.host_selector import HostSelector
@@ -315,12 +316,12 @@ def test_hints_that_are_always_too_long_are_refused_at_start():
   letters = lambda limit, mode: PromptSet(
     Letters(), 'train', tokenizer, limit, mode
   )
-  GUIDED.rollout.check_prompts(letters(5, 'error'))
+  GUIDED.rollout.check(CheckContext(prompts=letters(5, 'error')))
   with pytest.raises(ValueError, match='the prompt has 5 tokens'):
-    GUIDED.rollout.check_prompts(letters(4, 'error'))
-  GUIDED.rollout.check_prompts(letters(2, 'skip'))
+    GUIDED.rollout.check(CheckContext(prompts=letters(4, 'error')))
+  GUIDED.rollout.check(CheckContext(prompts=letters(2, 'skip')))
   with pytest.raises(ValueError, match='none of 2 changed prompts'):
-    GUIDED.rollout.check_prompts(letters(1, 'skip'))
+    GUIDED.rollout.check(CheckContext(prompts=letters(1, 'skip')))
 
 
 def test_without_failure_there_is_no_hinted_round():

@@ -1,5 +1,6 @@
 """Decoding in narrowing batches draws the tokens of the full width (E2)."""
 
+import dataclasses
 import functools
 
 import jax
@@ -13,6 +14,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
 from rl_jax.rollouts import decode
 from rl_jax.rollouts import slots as decode_slots
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -285,4 +287,12 @@ def test_without_end_tokens_there_is_one_width(monkeypatch):
   ],
 )
 def test_batch_widths(rows, tokens, layers, expected):
-  assert decode.batch_widths(rows, tokens, layers) == expected
+  cfg = dataclasses.replace(CFG, num_layers=layers)
+  most = decode.most_widths(cfg)
+  assert decode.batch_widths(rows, tokens, most) == expected
+
+
+def test_accelerators_have_few_widths():
+  """Each compiles for seconds there, however few the layers."""
+  cfg = dataclasses.replace(CFG, platform=Platform('tpu'))
+  assert decode.batch_widths(256, 128, decode.most_widths(cfg)) == [256, 64]

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import turn_decode
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
@@ -14,6 +15,7 @@ from rl_jax.rollouts.players import Episode, Player
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig, check, turn_format
 from rl_jax.rollouts.verifiers import TextVerifier
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -268,7 +270,7 @@ def test_openings_are_journaled(bad, tmp_path):
     episodes = Episodes(
       task,
       pool,
-      JournaledPool(pool, journal),
+      JournaledPool(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,
@@ -341,7 +343,7 @@ def test_one_turn_is_a_response(Played):
 
 
 def test_disagreements_of_task_and_limits_are_named():
-  method = type('Method', (), {'rollout': None})()
+  method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):

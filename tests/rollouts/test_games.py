@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from rl_jax.method import Method
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.rollouts.turns import TurnConfig, check
 from rl_jax.rollouts.wrappers import Opponent
@@ -132,7 +133,7 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
   rule = CopyEvery(iterations=3)
   assert Opponent(rule=rule).policies == {'opponent': rule}
   task, two = bad.RallyTask(), Opponent(rule=Frozen())
-  method = type('Method', (), {'rollout': two})()
+  method = Method(rollout=two)
   settings = {'turns': TURNS, 'slots': None, 'num_prompts': 4}
   settings['speculative'] = None
   rollout = type('Rollout', (), settings)()

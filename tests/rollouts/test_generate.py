@@ -132,7 +132,7 @@ def test_behaviour_logp_equals_the_forward(sampling):
 
 def test_slices_of_layers_share_code():
   """XLA has not evaluated the sort that hides the layers' numbers from it."""
-  unstacked = jax.jit(models.unstacked, static_argnums=1)
+  unstacked = jax.jit(models.decoding_weights, static_argnums=1)
   assert ' sort(' in unstacked.lower(make_params(), CFG).compile().as_text()
 
 

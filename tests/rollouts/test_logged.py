@@ -157,7 +157,7 @@ def test_only_turns_of_the_assistant_are_trained():
 
 
 def test_templates_that_rewrite_turns_are_refused():
-  with pytest.raises(ValueError, match='writes earlier turns otherwise'):
+  with pytest.raises(ValueError, match='writes what came before otherwise'):
     encode_logged(EXAMPLE, TWO_TURNS, tokenizer(COUNTING))
 
 

@@ -159,7 +159,7 @@ def test_against_a_search_in_python(tiny, empty, weight):
       *(params, cfg, empty.prompt_NP, empty.prompt_mask_NP),
       *(np.tile(every, (N, 1)), np.ones((N * len(every), T))),
     )
-    weights = models.unstacked(params, cfg)
+    weights = models.decoding_weights(params, cfg)
     return jax.nn.log_softmax(models.logits(weights, cfg, hidden))
 
   logp = np.asarray(compute(params)).reshape(N, V, V, T, V)

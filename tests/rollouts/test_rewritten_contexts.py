@@ -10,9 +10,11 @@ import pytest
 
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
+from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.turns import TurnConfig, TurnFormat, check
+from rl_jax.rollouts.wrappers import ReflectedClones
 from rl_jax.tasks import (
   Arithmetic,
   KeyDoor,
@@ -259,11 +261,11 @@ def test_windows_of_what_cannot_have_one_are_refused():
       MemoryWindow(task)
   with pytest.raises(ValueError, match='forgets nothing'):
     MemoryWindow(KeyDoor(), turns=None)
-  task, method = MemoryWindow(KeyDoor()), type('Method', (), {})()
+  task = MemoryWindow(KeyDoor())
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
-  method.rollout = type('Repeating', (), {'replays': True})()
+  method = Method(rollout=ReflectedClones(texts=('a',)))
   with pytest.raises(
-    ValueError, match='Repeating repeats episodes, but Memory'
+    ValueError, match='ReflectedClones repeats episodes, but Memory'
   ):
     check(task, type('Rollout', (), limits)(), method)
 

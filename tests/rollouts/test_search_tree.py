@@ -102,6 +102,69 @@ def test_a_search_by_hand():
   assert pairs == [('0', '1', 1.0)]
 
 
+VALUES = {
+  '': [(0.2, 0.5), (0.8, 0.5)],
+  '0': [(0.3, 0.5), (0.4, 0.5)],
+  '1': [(0.1, 0.5), (0.9, 0.5)],
+}
+
+
+def iterated(count):
+  """The prompt after iterations of two steps at most, VALUES below it."""
+  search = Search(iterations=1, moves=1, depth=2, exploration=1.0, discount=1.0)
+  root = Node()
+  for _ in range(count):
+    run, children = search._iteration(root), None
+    try:
+      while True:
+        asking = run.send(children)
+        name = '' if asking is root else str(asking.row)
+        children = [
+          Node(value=v, prior=p, row=i) for i, (v, p) in enumerate(VALUES[name])
+        ]
+    except StopIteration:
+      pass
+  return root
+
+
+def known(node):
+  """(N, V, Q)."""
+  return pytest.approx((node.visits, node.below, node.score))
+
+
+def test_an_iteration_backs_up_once_by_hand():
+  """Both steps of the path are opened in the first iteration.
+
+  Child 1 has U = .8 + .5 sqrt(1) against .2 + .5; of its children Q = r = -.7
+  and .1, as its V is 0. Back: Q(11) = .1; V(1) = (-.7 + .1) / 2 = -.3, Q(1) =
+  .8 - .3; V = (.2 + .5) / 2.
+  """
+  root = iterated(1)
+  assert known(root) == (2, 0.35, 0.0)
+  assert known(root.children[0]) == (0, 0.0, 0.2)
+  assert known(root.children[1]) == (1, -0.3, 0.5)
+  assert known(root.children[1].children[1]) == (1, 0.0, 0.1)
+
+
+def test_a_second_iteration_by_hand():
+  """U(0) = .2 + .5 sqrt(3) against .5 + .5 sqrt(3) / 2, so child 0 is opened.
+
+  Q = r = .1 and .2 of its children; V(0) = .15, Q(0) = .2 + .15; V = (.35 + .5)
+  / 2. The prompt's visits rise by 2, those of the path by 1.
+  """
+  root = iterated(2)
+  assert known(root) == (4, 0.425, 0.0)
+  assert known(root.children[0]) == (1, 0.15, 0.35)
+  assert known(root.children[1]) == (1, -0.3, 0.5)
+
+
+@pytest.mark.parametrize('count', [1, 2, 3, 5])
+def test_the_visits_of_a_node_are_iterations_through_it(count):
+  root = iterated(count)
+  assert root.visits == 2 * count
+  assert sum(child.visits for child in root.children) == count
+
+
 def test_exploration_visits_the_worse_child():
   """Large w: visits are even, so labels are not believed at all."""
   wide = Search(iterations=1, moves=1, depth=1, exploration=1e3, discount=1.0)

@@ -1,5 +1,6 @@
 """Kept caches: episodes and log-probs of decoding all tokens again."""
 
+import dataclasses
 import functools
 from types import SimpleNamespace
 
@@ -12,9 +13,10 @@ from rl_jax import models, rollouts
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts import turn_decode
+from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turn_decode import Said
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY, Turns
 
 CFG = models.ModelConfig(
@@ -155,7 +157,9 @@ def test_fewer_slots_play_the_same(forget):
 )
 def test_widths_by_hand(rows, tokens, layers, widths):
   """Each at most half of the one before."""
-  assert turn_decode.widths_of_turns(rows, tokens, layers) == widths
+  cfg = dataclasses.replace(CFG, num_layers=layers)
+  most = decode.most_widths(cfg)
+  assert turn_decode.widths_of_turns(rows, tokens, most) == widths
 
 
 @pytest.mark.slow
@@ -204,7 +208,7 @@ def test_blocks_of_the_cache_change_no_token(monkeypatch):
   """E2: four blocks of 6 columns, filled by rows at different tokens."""
   rows, _ = play()
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 6)
-  assert kv_cache.turn_blocks(T) == (4, 6)
+  assert kv_cache.turn_blocks(T, Platform()) == (4, 6)
   made = [
     jax.jit(functools.partial(function, **FIXED))
     for function in (turn_decode.begin, turn_decode.turn)

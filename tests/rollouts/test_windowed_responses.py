@@ -177,11 +177,16 @@ def test_rows_of_a_group_are_verified_when_it_is_over():
 
 
 def test_rows_end_at_the_limit():
-  """Six tokens of serial 7: its place is free, though it has not finished."""
+  """Six tokens of serial 7: its place is free, though it has not finished.
+
+  The mask has those of earlier windows, as of every response that ended.
+  """
   source = collector()
   *_, (traj, _, lengths) = iterations(source, range(6))
   assert traj.row_id_B2[1, 0] == 7 and lengths[1, 0] == T
   assert not traj.finished_B[1] and traj.extras['waits_B'][1] == 0
+  assert traj.extras['window_start_B'][1] == 4
+  np.testing.assert_array_equal(traj.mask_BT[1], 1.0)
   assert not source.selector.state['rows']['open_B'][1]
 
 

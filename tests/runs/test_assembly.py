@@ -254,3 +254,29 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   config = dataclasses.replace(config, rollout=turns)
   with pytest.raises(ValueError, match='evaluation.beams = 3'):
     assembly.make_evaluator(config, policy, None, mesh)
+
+
+def test_votes_are_of_answers(config, tmp_path, mesh):
+  """Without clusters=True, whatever leads to the answer; no votes, no ids."""
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'question': 'q', 'answer': '7'}) + '\n')
+  config = dataclasses.replace(
+    config,
+    task=QuestionAnswer(sources={'train': str(path)}),
+    verifier=VerifierConfig(num_workers=0),
+  )
+  evaluation = dataclasses.replace(
+    config.evaluation, num_samples=2, borda_power=0.5
+  )
+  example = config.task.example('train', 0)
+  for settings, names in (
+    (evaluation, {'outcome', 'format', 'cluster_id'}),
+    (dataclasses.replace(evaluation, num_samples=0), {'outcome', 'format'}),
+  ):
+    own = dataclasses.replace(config, evaluation=settings)
+    verifier = assembly.make_verifier(own, None, None, mesh)
+    texts = ['so 8', '4 * 2 = 8']
+    found = verifier._journal.reward([example] * 2, texts)
+    assert [set(one.components) for one in found] == [names] * 2
+    ids = [one.components.get('cluster_id') for one in found]
+    assert ids[0] == ids[1]

@@ -140,3 +140,121 @@ def test_a_trainer_locks_until_its_run_ends(tmp_path, toy):
   second.run()
   assert not (tmp_path / 'run' / lock.FILE).exists()
   loop.Trainer(config, workdir).close()
+
+
+def test_links_are_not_written_through(tmp_path):
+  """A symbolic link is refused, or replaced if that is asked for."""
+  precious = tmp_path / 'precious.txt'
+  precious.write_text('data')
+  (tmp_path / 'run').mkdir()
+  path = tmp_path / 'run' / lock.FILE
+  path.symlink_to(precious)
+  with pytest.raises(ValueError, match=r'lock\.json is a link: remove it'):
+    lock.Lock(str(tmp_path / 'run'))
+  assert path.is_symlink()
+  lock.Lock(str(tmp_path / 'run'), take_over=True).release()
+  assert not path.exists() and precious.read_text() == 'data'
+  os.link(precious, path)
+  lock.Lock(str(tmp_path / 'run')).release()
+  assert not path.exists() and precious.read_text() == 'data'
+
+
+@pytest.mark.parametrize('kind', ['fifo', 'folder', 'device'])
+def test_what_is_no_file_is_named(tmp_path, kind):
+  """Nothing waits for a pipe, and a device is not written to."""
+  path = tmp_path / lock.FILE
+  if kind == 'fifo':
+    os.mkfifo(path)
+  elif kind == 'folder':
+    path.mkdir()
+  else:
+    path.symlink_to('/dev/full')
+  with pytest.raises(ValueError, match=r'lock\.json'):
+    lock.Lock(str(tmp_path))
+
+
+def test_a_directory_that_was_removed_ends_the_run(tmp_path):
+  """And one that was emptied: nobody would find what is written there."""
+  held = lock.Lock(str(tmp_path / 'run'))
+  (tmp_path / 'run' / lock.FILE).unlink()
+  with pytest.raises(StopRunError, match='not there any more'):
+    held.check()
+  (tmp_path / 'run').rmdir()
+  with pytest.raises(StopRunError, match='not there any more'):
+    held.check()
+  held.release()
+
+
+def test_a_full_disk_is_no_obstacle(tmp_path, monkeypatch, caplog):
+  """The lock holds although nobody can read who has it."""
+  real = lock._open
+
+  class Full:
+    """A file on a full disk."""
+
+    def __init__(self, file):
+      self._file = file
+
+    def write(self, data):
+      raise OSError(errno.ENOSPC, 'No space left on device')
+
+    def __getattr__(self, name):
+      return getattr(self._file, name)
+
+  def full(path, flags):
+    file = real(path, flags)
+    return Full(file) if flags & os.O_EXCL else file
+
+  monkeypatch.setattr(lock, '_open', full)
+  held = lock.Lock(str(tmp_path))
+  assert 'cannot be written' in caplog.text
+  held.check()
+  with pytest.raises(lock.HeldError, match='another process writes'):
+    lock.Lock(str(tmp_path))
+  second = lock.Lock(str(tmp_path), take_over=True)
+  with pytest.raises(StopRunError, match='another process has taken over'):
+    held.check()
+  held.release()
+  second.release()
+  assert not list(tmp_path.iterdir())
+
+
+def test_what_killed_processes_have_left_is_removed(tmp_path):
+  """Of saves, files and deletions; names that are similar stay."""
+  left = 'tmp-0123456789abcdef'
+  names = [
+    f'checkpoints/step_00000003.{left}/arrays/x',
+    f'checkpoints/step_00000001.deleted.{left}/COMMITTED',
+    f'weights/step_00000003.{left}/x',
+    f'experiment.json.{left}',
+    'notes.tmp-mine',
+    'checkpoints/step_00000002/COMMITTED',
+  ]
+  for name in names:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text('')
+  (tmp_path / f'link.{left}').symlink_to(tmp_path / 'checkpoints')
+  held = lock.Lock(str(tmp_path))
+  found = sorted(
+    str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*') if p.is_file()
+  )
+  assert found == [
+    'checkpoints/step_00000002/COMMITTED',
+    'lock.json',
+    'notes.tmp-mine',
+  ]
+  held.release()
+
+
+def test_lines_of_a_run_that_was_taken_over_have_no_file(tmp_path):
+  """Linked files stay links; the copies have what was there."""
+  held = lock.Lock(str(tmp_path / 'run'))
+  (tmp_path / 'metrics').write_text('1\n')
+  path = tmp_path / 'run' / 'metrics.jsonl'
+  path.symlink_to(tmp_path / 'metrics')
+  with path.open('a') as file:
+    second = lock.Lock(str(tmp_path / 'run'), take_over=True)
+    file.write('2\n')
+  assert path.read_text() == '1\n' and path.is_symlink()
+  held.release()
+  second.release()

@@ -19,6 +19,7 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly, fingerprints, loop
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -143,7 +144,7 @@ def test_partners_are_planned_for_and_their_files_are_noted(task, oracle):
   config = make_config(task, oracle)
   mesh = assembly.prepare(config)
   alone = dataclasses.replace(config, partners=())
-  model = policy_lib.planned_model(config.model, config.task)
+  model = policy_lib.planned_model(config.model, config.task, Platform())
   own = policy_lib.saved_model(oracle)
   count = sum(x.size for x in jax.tree.leaves(params_lib.shapes(own, mesh)))
   plans = [memory_plan.estimate(x, model, mesh) for x in (config, alone)]

@@ -20,6 +20,7 @@ from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.learned import with_learned
 from rl_jax.runs import loop, reward_models
 from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks import Bandit, Chain
 
 pytestmark = pytest.mark.usefixtures('mesh')
@@ -88,6 +89,28 @@ def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
   assert 0 < judged < 1
   total = row['evaluation/reward/outcome'] + 0.25 * judged
   np.testing.assert_allclose(row['evaluation/reward/mean'], total, rtol=1e-5)
+
+
+@pytest.mark.parametrize('judged', [False, True])
+def test_nash_md_by_pairs(toy, saved, tmp_path, judged):
+  """Win rates against the opponent are in the rewards and in the rounds."""
+  source = RewardModel(path=str(saved / 'head'), separator='A', name='pairs')
+  asks = Judge(name='pairs', template='{first}{second}', labels=('a', 'b'))
+  config = configured(toy, *(() if judged else (source,)), iterations='1')
+  task = dataclasses.replace(config.task, reward_weights={'outcome': 0.0})
+  config = dataclasses.replace(
+    config,
+    task=task,
+    judges=(asks,) if judged else (),
+    method=toy.get_method('nash_md'),
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  *_, row = rows_of(tmp_path)
+  assert 0 < row['reward/pairs'] < 1 and row['reward/pairs'] != 0.5
+  np.testing.assert_allclose(row['reward/mean'], row['reward/pairs'], rtol=1e-6)
+  if judged:
+    np.testing.assert_allclose(row['rollout/reward'], 0.5, rtol=1e-5)
+    assert row['rollout/unread_judgements'] == 0
 
 
 @pytest.mark.slow
@@ -194,9 +217,9 @@ def test_another_chat_template_is_logged(caplog):
 def test_the_plan_counts_parameters(toy, saved, mesh, tiny):
   """4 bytes each, in what a run keeps."""
   config = configured(toy, RewardModel(path=str(saved / 'head')))
-  model = policy_lib.planned_model(config.model, config.task)
+  model = policy_lib.planned_model(config.model, config.task, Platform())
   plan = memory_plan.estimate(config, model, mesh)
-  own = reward_models.planned(config.reward_models[0], config)
+  own = reward_models.planned(config.reward_models[0], config, Platform())
   count = sum(x.size for x in jax.tree.leaves(params_lib.shapes(own, mesh)))
   assert plan.reward_models == 4 * count > 0
   without = memory_plan.estimate(configured(toy), model, mesh)

@@ -32,6 +32,26 @@ def noted(example, response):
   return 0.0
 
 
+def noted_list(completions, **kwargs):
+  """One of TRL's form."""
+  calls.extend(completions)
+  return [0.0]
+
+
+def of_turns(completions, **kwargs):
+  """One for conversations, which says so only when it is called."""
+  return [float(len(completion[0]['content'])) for completion in completions]
+
+
+def never(completions, **kwargs):
+  """One for rows of another kind."""
+  return [None for _ in completions]
+
+
+def with_column(completions, level, **kwargs):
+  return [float(x) for x in level]
+
+
 @pytest.fixture
 def begin(toy):
   """Makes the verifier of the bandit with another task, without workers."""
@@ -60,6 +80,54 @@ def test_functions_of_the_user_are_not_called(begin):
   with pytest.raises(ValueError, match=f'Arithmetic: {REFUSED}'):
     begin(RewardFunctions(task=task, functions={noted: 1.0}))
   assert not calls
+
+
+def test_functions_in_other_forms_are_called_once(begin):
+  """With a right response; a row to which none applies is no mistake."""
+  calls.clear()
+  task = RewardFunctions(task=Arithmetic(), functions={noted_list: 1.0})
+  begin(task)
+  assert calls == [task.target(task.example('train', 0))]
+  begin(RewardFunctions(task=Arithmetic(), functions={never: 1.0}))
+  task = RewardFunctions(task=Arithmetic(), functions={of_turns: 1.0})
+  message = r'response to the first prompt fails: TypeError.* line \d+, in '
+  with pytest.raises(ValueError, match=message):
+    begin(task)
+  with pytest.raises(ValueError, match=message):
+    begin(Mixture(parts=(MixturePart(name='part', task=task),)))
+
+
+@dataclasses.dataclass(frozen=True)
+class WithoutRightAnswers(Arithmetic):
+  """Prompts that only a function of the user judges."""
+
+  def target(self, example):
+    raise NotImplementedError
+
+
+def test_without_targets_the_prompt_is_judged(begin):
+  calls.clear()
+  task = WithoutRightAnswers()
+  begin(RewardFunctions(task=task, functions={noted_list: 1.0}))
+  assert calls == [task.example('train', 0).prompt]
+
+
+def test_columns_are_asked_for_at_start(begin, tmp_path):
+  """In any of the first rows: lines of JSON may lack some."""
+  path = tmp_path / 'rows.jsonl'
+  rows = [{'question': '1', 'answer': 1}, {'question': '2', 'answer': 2}]
+
+  def task():
+    path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
+    source = QuestionAnswer(sources={'train': f'{path}'}, id_field='question')
+    return RewardFunctions(task=source, functions={with_column: 1.0})
+
+  message = r"needs the columns \['level'\], but rows have \['answer', 'quest"
+  with pytest.raises(ValueError, match=message):
+    begin(task())
+  path = tmp_path / 'with.jsonl'
+  rows[0]['level'] = 3
+  begin(task())
 
 
 def test_every_part_of_a_mixture_is_asked(begin):

@@ -1,9 +1,14 @@
 """Which checkpoints a run saves and keeps."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.records.checkpoints.checkpointer import (
+  CheckpointConfig,
+  Checkpointer,
+)
+from rl_jax.records.metrics import MetricsWriter, read_jsonl
 from rl_jax.runs import saving
 
 METRIC = 'evaluation/pass_at_1'
@@ -50,3 +55,51 @@ def test_a_best_metric_that_is_misspelled_is_named(tmp_path):
   check('evaluation/swamp/pass_at_1', keep_best=0)
   with pytest.raises(ValueError, match=r"best_metric: .*'evaluation/svamp/pa"):
     check('evaluation/swamp/pass_at_1')
+
+
+def test_a_checkpoint_that_comes_back_continues_nothing(tmp_path, caplog):
+  """E0: the run went on before it, and its files have other lines since."""
+
+  def session(last, save=True):
+    """Continues to a step; whether the last one is saved."""
+    saver = saving.Saver(str(tmp_path), CheckpointConfig(keep_last=5))
+    writer = MetricsWriter(tmp_path, trackers=())
+    found = saver.restore({'x': np.zeros(2)})
+    step = found.step if found else 0
+    offsets = found.host_state if found else {}
+    writer.truncate_to(offsets, next_step=step + 1)
+    while step < last:
+      step += 1
+      writer.log(step, {'a' * len(caplog.text): step})  # of another length
+      if save or step < last:
+        saver.save(step, {'x': np.full(2, float(step))}, writer.offsets(), {})
+    saver.close()
+    writer.close()
+    return [row['step'] for row in read_jsonl(tmp_path / 'metrics.jsonl')]
+
+  session(4)
+  path = tmp_path / 'checkpoints' / 'step_00000004'
+  good = (path / 'host.json').read_bytes()
+  (path / 'host.json').write_bytes(b'unreadable for a while')
+  assert session(4, save=False) == [1, 2, 3, 4]
+  assert not path.exists()
+  assert 'checkpoint 4 is kept as step_00000004.1' in caplog.text
+  (path.with_name(f'{path.name}.1') / 'host.json').write_bytes(good)
+  assert session(5) == [1, 2, 3, 4, 5]
+  assert saving.steps_of(str(tmp_path)) == [1, 2, 3, 4, 5]
+  assert path.with_name(f'{path.name}.1').exists()
+
+
+def test_reading_sets_nothing_aside(tmp_path):
+  """Evaluations look at a directory in which another process may train."""
+  config = CheckpointConfig(keep_last=5)
+  saver = saving.Saver(str(tmp_path), config)
+  for step in (1, 2):
+    saver.save(step, TREE, {}, {})
+  saver.close()
+  path = tmp_path / 'checkpoints'
+  (path / 'step_00000002' / 'host.json').write_text('damaged')
+  reader = Checkpointer(path)
+  assert reader.restore({'x': np.zeros(2, np.float32)}).step == 1
+  reader.close()
+  assert (path / 'step_00000002').exists()

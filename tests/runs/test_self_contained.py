@@ -12,6 +12,7 @@ from rl_jax.overrides import override
 from rl_jax.runs import loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 @pytest.fixture(scope='module')
@@ -56,7 +57,7 @@ def test_all_weights_are_in_the_checkpoint(trained, mesh):
   assert again == tokenizer
   jax.tree.map(np.testing.assert_array_equal, jax.device_get(found), params)
   source = policy_lib.ModelSource(path=str(folder / 'run'))
-  assert policy_lib.planned_model(source, None) == model
+  assert policy_lib.planned_model(source, None, Platform()) == model
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Runs that a guard, a callback or a limit of time stops."""
 
 import shutil
-from typing import ClassVar
 
 from flax import struct
 import jax
@@ -13,6 +12,7 @@ from rl_jax.method import Method
 from rl_jax.overrides import override
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.records.checkpoints.checkpointer import Checkpointer
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import guards, loop
@@ -20,22 +20,21 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.callbacks import Callback, Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.row_watch import RowWatch
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Bandit
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 
 @struct.dataclass(kw_only=True)
-class Explosion:
+class Explosion(Loss):
   """A policy loss that is never finite."""
 
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = ()
+  per_token = True
 
-  def __call__(self, stats, traj, key):
+  def __call__(self, ctx: LossContext) -> LossOut:
     """log(-1)."""
-    return jnp.log(stats['logp'] * 0.0 - 1.0), {}
+    return LossOut(jnp.log(ctx.stats['logp'] * 0.0 - 1.0), {})
 
 
 def test_a_run_of_skipped_updates_stops(make_config, tmp_path):
@@ -190,7 +189,8 @@ def watcher(make_config, workdir='unused', **guards):
     Method(losses=(losses.Reinforce(),), aggregation=TokenMean()),
     **{f'guards__{k}': v for k, v in guards.items()},
   )
-  rows, counters = RowWatch(config, workdir, Callbacks()), Counters()
+  rows = RowWatch(config, workdir, Callbacks(), sole_writer())
+  counters = Counters()
   rows.keep_batch(1, {})
 
   def watch(skipped=0.0, gap=0.0):

@@ -3,16 +3,11 @@
 import dataclasses
 import pathlib
 
-import jax
 import numpy as np
 import pytest
 
 from configs import preferences
-from rl_jax.models import presets
-from rl_jax.models.files import gguf_import, model_dir
-from rl_jax.models.params import init_params
 from rl_jax.models.source import ModelSource
-from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
@@ -20,11 +15,6 @@ from rl_jax.tasks import PreferenceRows
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('no_mesh_left')]
 FOLDER = pathlib.Path(__file__).parents[1] / 'tasks' / 'preferences'
-TEMPLATE = (
-  "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' }}"
-  "{{ m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
-  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
-)
 # File: (method, rows of a group); KTO's groups have one for its baseline.
 FORMS = {
   'pair': ('dpo', 2),
@@ -42,39 +32,18 @@ FORMS = {
 AT_THE_REFERENCE = {'dpo': np.log(2), 'online_dpo': np.log(2), 'kto': 0.5}
 
 
-@pytest.fixture(scope='module')
-def model(tmp_path_factory):
-  """A small model of bytes, with a chat template."""
-  kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
-  spare = iter(range(256, 512))
-  letters = [chr(b if b in kept else next(spare)) for b in range(256)]
-  tokens = ['<|im_start|>', '<|im_end|>', *letters]
-  types = [3, 3] + [1] * 256
-  tokenizer = HFTokenizer(
-    gguf_import.byte_level_bpe('smollm', tokens, [], types),
-    eos_ids=(1,),
-    pad_id=0,
-    chat_template=TEMPLATE,
-  )
-  cfg = presets.small(vocab_size=len(tokens), num_layers=1, width=16)
-  params = init_params(cfg, jax.random.key(0))
-  folder = str(tmp_path_factory.mktemp('models') / 'chat')
-  model_dir.save_model(folder, cfg, params, tokenizer)
-  return folder
-
-
 def test_every_shipped_file_is_trained():
   assert sorted(FORMS) == sorted(p.stem for p in FOLDER.glob('*.jsonl'))
 
 
 @pytest.mark.parametrize('name', FORMS)
-def test_a_file_trains_as_it_is(name, model, toy, tmp_path):
+def test_a_file_trains_as_it_is(name, chat_model, toy, tmp_path):
   """All its rows in one batch; the loss is that of the untrained policy."""
   method, group_size = FORMS[name]
   config = preferences.get_config(toy.get_method(method))
   task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
   source = ModelSource(
-    path=model,
+    path=chat_model,
     value_head=config.method.reads_values,
     num_values=config.method.num_values,
   )

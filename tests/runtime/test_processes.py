@@ -248,6 +248,45 @@ def test_what_happens_between_processes(launch, tmp_path):
   assert row['mean'] == 5.0
 
 
+# Takes the lock of a directory that has the number of the process in its name.
+OWN_DIRECTORIES = """
+from absl import app, flags
+from experiments.flags import configuration
+from experiments.flags import processes as process_flags
+from rl_jax.runs import lock
+from rl_jax.runtime import processes
+
+def main(argv):
+  process_flags.start()
+  lock.SHARED_SECONDS = 0.5
+  held = lock.Lock(f'{flags.FLAGS.workdir}{processes.index() * DIFFER}')
+  held.check()
+  processes.gather(None)
+  held.release()
+  print('done')
+
+flags.DEFINE_string('workdir', None, '')
+process_flags.define_flags()
+configuration.run(main)
+"""
+
+
+@pytest.mark.parametrize('differ', [0, 1])
+def test_hosts_that_share_no_directory_are_named(launch, tmp_path, differ):
+  """At once, on all processes: they would wait for the files of each other."""
+  run = tmp_path / 'run'
+  code = OWN_DIRECTORIES.replace('DIFFER', str(differ))
+  command = ['-c', code, f'--workdir={run}']
+  job = launch(run, command, num_processes=2, devices=1)
+  codes = job.wait()
+  if not differ:
+    assert codes == [0, 0] and 'done' in job.output(1), job.tails()
+    return
+  assert 0 not in codes, job.tails()
+  assert f'{run}1: --workdir must be one directory that all' in job.output(0)
+  assert not (run / 'lock.json').exists()
+
+
 # Posterior selector, dynamic sampling, two optimizer steps; the verifiers are
 # processes, and evaluation samples for pass@k.
 STATEFUL = (

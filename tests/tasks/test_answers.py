@@ -27,7 +27,7 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', '20-5', '5'),  # a minus operator is no sign
     ('last_number', '(2)-5', '5'),
     ('last_number', '$-5', '-5'),
-    ('last_number', '1,2345', '2345'),
+    ('last_number', '1,2345', None),  # torn: neither 12345 nor two numbers
     ('last_number', 'no number', None),
     ('last_number', 'it is - 3', '-3'),
     ('last_number', 'it is \u22123.', '-3'),
@@ -52,9 +52,63 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', '3e', '3'),
     ('last_number', 'is .5', '.5'),
     ('last_number', 'is -.5.', '-.5'),
-    ('last_number', '1.2.3', '3'),
+    ('last_number', '1.2.3', None),
     ('last_number', 'is 5²', None),
     ('last_number', 'is 5!', '5'),  # a sentence may end so
+    # Separators of thousands, and mixed numbers.
+    ('last_number', 'so $9{,}500$.', '9500'),
+    ('last_number', 'so $9{,}000$.', '9000'),
+    ('last_number', r'is $12\,000$', '12000'),
+    ('last_number', r'is $12\!,000$', '12000'),
+    ('last_number', r'is $-12,\!000.5$', '-12000.5'),
+    ('last_number', 'is 10 000', '10000'),
+    ('last_number', 'is 10\u00a0000', '10000'),
+    ('last_number', 'is 10\u2009000\u2009000 m', '10000000'),
+    ('last_number', 'is 1.000.000', '1000000'),
+    ('last_number', "is 12'000", '12000'),
+    ('last_number', 'is 12\u2019000', '12000'),
+    ('last_number', 'is 12_000', '12000'),
+    ('last_number', r'is 12\text{,}000', '12000'),
+    ('last_number', 'is 12\uff0c000', '12000'),
+    ('last_number', '3 1/2 hours', '3 1/2'),
+    ('last_number', 'a loss of -3 1/2', '-3 1/2'),
+    ('last_number', '3\u00bd hours', '3 1/2'),
+    ('last_number', r'$3\frac{1}{2}$ hours', r'3\frac{1}{2}'),
+    ('last_number', r'is $-\dfrac{3}{4}$', r'-\dfrac{3}{4}'),
+    ('last_number', r'is $2.5 \times 10^{3}$', r'2.5 \times 10^{3}'),
+    ('last_number', 'is 2.5 \u00d7 10^3', r'2.5 \times 10^3'),
+    ('last_number', 'is 2.5 \u00d7 10^-3 m', r'2.5 \times 10^-3'),
+    # What may be a part of a number is none.
+    ('last_number', 'is 1,23', None),
+    ('last_number', 'is 3,5', None),
+    ('last_number', 'is 0,500', None),
+    ('last_number', 'is 1.234,56', None),
+    ('last_number', 'is 1,00,000', None),
+    ('last_number', 'is $1{,}5$', None),
+    ('last_number', r'is $1\,2$', None),
+    ('last_number', r'is 1\ 2', None),
+    ('last_number', 'is 12, 000', None),
+    ('last_number', 'is 12\n000', None),
+    ('last_number', 'is 1 0000', None),
+    ('last_number', 'is 12 34 567', None),
+    ('last_number', 'is 3 7/2', None),
+    ('last_number', 'is 3-1/2 hours', None),
+    ('last_number', 'is 3 and 1/2 hours', None),
+    ('last_number', 'is 10 000/3', None),
+    ('last_number', r'is $3\frac{5}{2}$', None),
+    ('last_number', r'is $\frac{\sqrt{3}}{2}$', None),
+    ('last_number', r'is $\frac{3}{x}$', None),
+    ('last_number', r'is $5\sqrt{2}$', None),
+    ('last_number', r'is $2\pi$', None),
+    ('last_number', 'is x^2', None),
+    ('last_number', 'is x^{-2}', None),
+    # Two numbers.
+    ('last_number', 'from 5 10', '10'),
+    ('last_number', 'from 5 and 10', '10'),
+    ('last_number', 'is 3 - 1/2', '1/2'),
+    ('last_number', 'in 2023 150', '150'),
+    ('last_number', 'from 2.5 100', '100'),
+    ('last_number', 'of 12, 500', '500'),
     ('first_line_last_number', '\n2 * 3 = 6\nthat is 7', '6'),
     ('first_line_last_number', 'six\n7', None),
   ],
@@ -97,6 +151,23 @@ def test_well_formed(mode, text, good):
     ('.5', Fraction(1, 2)),
     ('50%', 50),
     ('3/4', Fraction(3, 4)),
+    ('9{,}500', 9500),
+    (r'12\,000', 12000),
+    (r'12\!,000', 12000),
+    ('10 000', 10000),
+    ('1.000.000', 1000000),
+    ("-\\$12'000.50", Fraction(-24001, 2)),
+    ('3 1/2', Fraction(7, 2)),
+    (r'-3\frac{1}{2}', Fraction(-7, 2)),
+    ('1.000', 1),
+    ('1{,}00', None),
+    ('0,500', None),
+    ('1 2', None),
+    ('10 000/3', None),
+    ('3 3/2', None),
+    ('10^3', None),
+    ('2.5e-3', Fraction(1, 400)),
+    (r'2.5\times 10^{3}', 2500),
     ('-3 / 4', Fraction(-3, 4)),
     ('1e3', 1000),
     ('+2', 2),
@@ -121,6 +192,9 @@ def test_numbers_equal_within_tolerance():
   assert answers.numbers_equal('1,000', '1000.0', 0.0)
   assert not answers.numbers_equal('1000000001', '1000000000', 1e-6)
   assert not answers.numbers_equal('x', '1', 1e-6)
+  for small in ('1/1048576', '0.0000005', '-1/1048576', '5e-9'):
+    assert not answers.numbers_equal('0', small, 1e-6)
+    assert answers.numbers_equal(small, small, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +231,19 @@ def test_missing_math_verify_says_what_to_install(monkeypatch):
 
 def test_extraction_is_linear_in_the_text():
   """Long runs of the worst characters: a backtracking search would not end."""
-  for piece in ('1', '1,', '1,234,', '<answer>', '\\boxed{', '{', '-', '####'):
+  pieces = ('1', '1,', '1,234,', '<answer>', '\\boxed{', '{', '-', '####')
+  digits = (
+    '1 ',
+    '123 ',
+    '1/',
+    '1{,}',
+    r'1\,',
+    '1.',
+    '1 1/2 ',
+    r'\frac{1}',
+    '1^{',
+  )
+  for piece in pieces + digits:
     text = piece * (200_000 // len(piece))
     for mode in answers.MODES:
       answers.extract(text, mode)

@@ -86,3 +86,12 @@ def test_a_task_that_judges_nothing_is_named(task, message):
 def test_each_way_to_judge_makes_a_task(name):
   cls = type('Mine', (Words,), {name: lambda self, *arguments: {}})
   base.check_task(cls())
+
+
+@pytest.mark.parametrize('weight', [10**400, -(10**400), float('inf'), 'x'])
+def test_weights_that_are_not_finite_are_named(weight):
+  task = Words()
+  object.__setattr__(task, 'reward_weights', {'outcome': weight})
+  object.__setattr__(task, 'reward', task.rewrad)
+  with pytest.raises(ValueError, match='expected finite weights by name'):
+    base.check_task(task)

@@ -1,12 +1,10 @@
-"""Mathematical answers: equal and unequal pairs, copies, costly formulas."""
+"""Mathematical answers: equal and unequal pairs, costly formulas."""
 
 import json
 import pathlib
 import time
 
-import pytest
-
-from rl_jax.tasks import QuestionAnswer, answers, math_answers
+from rl_jax.tasks import answers, math_answers
 
 PAIRS = pathlib.Path(__file__).with_name('math_pairs.jsonl')
 BOMBS = (
@@ -89,37 +87,6 @@ def test_formulas_that_cannot_be_evaluated_are_wrong_at_once():
       assert time.process_time() - start < 2.0, (bomb, gold)
 
 
-@pytest.mark.parametrize(
-  ('answer', 'gold', 'copied'),
-  [
-    (r'\sqrt{242}', r'11\sqrt{2}', True),
-    (r' \dfrac{9}{2} ', '4.5', True),
-    (r'11\sqrt 2', r'11\sqrt{2}', False),
-    ('4.5', '4.5', False),
-    ('4', '4', False),
-    (r'\sqrt{12}', r'2\sqrt{3}', False),
-    (r'\frac{9}{2}', r'\frac92', False),
-  ],
-)
-def test_a_formula_of_the_question_is_a_copy(answer, gold, copied):
-  question = r'Simplify $\sqrt{242}$ and $11\sqrt{2}$; 4, 4.5, $\frac{9}{2}$.'
-  assert math_answers.copied(answer, gold, question) is copied
-
-
-@pytest.mark.parametrize('extract', ['boxed', 'whole'])
-def test_copying_the_question_earns_nothing(tmp_path, extract):
-  path = tmp_path / 'rows.jsonl'
-  row = {'question': r'Simplify $\sqrt{12}$.', 'answer': r'2\sqrt{3}'}
-  path.write_text(json.dumps(row) + '\n')
-  task = QuestionAnswer(
-    sources={'train': str(path)}, verifier='math', extract=extract
-  )
-  example = task.example('train', 0)
-  reward = lambda text: task.reward(example, rf'\boxed{{{text}}}')['outcome']
-  assert reward(r'\sqrt{12}') == 0.0
-  assert reward(r'2 \sqrt 3') == reward(r'\sqrt{3} \cdot 2') == 1.0
-
-
 SAME_FORMS = [
   ['3', '+3', '3.0', r'\frac{6}{2}', 'x = 3', r'3\text{ cm}', r'\$3'],
   ['-3', '−3', 'x=-3', '-3.0'],
@@ -135,8 +102,23 @@ SAME_FORMS = [
   [r'\text{yes}', 'Yes'],
   ['6'],
   [r'2 \times 3'],  # a formula is no numeral
-  ['x < 3', 'x<3'],
+  ['x < 3', 'x<3', '3 > x', '3.0>x'],
+  [r'\frac{1}{e}', 'e^{-1}', r'\mathrm{e}^{-1}'],
+  [r'\{\}', r'\emptyset', r'\varnothing'],
+  ['1, 2, 3', r'3, 1, \text{ and } 2', '1, 2 and 3'],
+  [
+    r'\begin{pmatrix}1\\2\end{pmatrix}',
+    r'\left(\begin{array}{c}1\\2\end{array}\right)',
+  ],
   ['1=2=3'],
+  ['e^{-30}', r'\frac{1}{e^{30}}'],  # small values are not nothing
+  ['e^{-31}'],
+  [r'\frac{\sqrt{2}}{10^{15}}'],
+  [r'\frac{\sqrt{3}}{10^{15}}', r'\sqrt{3}\cdot 10^{-15}'],
+  [r'\frac{1}{2^{99}}', '2^{-99}'],
+  [r'\frac{1}{2^{98}}'],
+  [r'9.11\times 10^{-31}'],
+  ['0'],
 ]
 
 

@@ -282,6 +282,9 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
     ({**SCORED, 'scores': [1]}, 'wrong_length', '2 responses and 1 scores'),
     ({**SCORED, 'scores': [1, True]}, 'wrong_score', 'True in scores'),
     ({**SCORED, 'scores': [1, float('inf')]}, 'wrong_score', 'not finite'),
+    ({**SCORED, 'scores': [1, 10**400]}, 'wrong_score', '0 in scores is not'),
+    ({**SCORED, 'scores': [1, -(10**400)]}, 'wrong_score', 'larger than 3.4e'),
+    ({**SCORED, 'scores': [1, 1e39]}, 'wrong_score', 'larger than 3.4e'),
     (
       {'prompt': 'a', 'completions': ['b'], 'labels': [2]},
       'wrong_label',

@@ -126,6 +126,8 @@ def test_equality_is_that_of_json_values():
   assert not equal(5761458.0, 5761455) and equal(5761455.0, 5761455)
   assert not equal(1.0000001, 1) and not equal([3.0000001], [3])
   assert equal(2.9999999, 3.0) and not equal(math.inf, 3)
+  assert not equal(0, 6.67e-11) and not equal(9.11e-31, 6.67e-11)
+  assert equal(6.67e-11 * (1 + 1e-9), 6.67e-11) and equal(1e-17, 0.0)
   assert not equal(9007199254740992.0, 9007199254740993)
   assert not equal([1], [1, 2]) and not equal({'a': 1}, {'b': 1})
   assert not equal(10**400, 1.0) and not equal(2**53 + 1, 2**53)

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import pickle
+import re
 
 import jax
 import numpy as np
@@ -310,6 +311,48 @@ def test_configurations_that_ask_for_a_number_take_no_quotient(
   outcome = lambda text: task.reward(example, form.format(text))['outcome']
   assert outcome('7') == outcome('7.0') == 1.0
   assert outcome('14/2') == outcome('14 / 2') == outcome('8') == 0.0
+
+
+@pytest.mark.parametrize(
+  ('number', 'right'),
+  [
+    ('9{,}500', '9500'),
+    (r'12\!,000', '12000'),
+    (r'12\,000', '12000'),
+    ('10 000', '10000'),
+    ('1.000.000', '1000000'),
+    ('3 1/2', '3.5'),
+  ],
+)
+def test_a_part_of_a_number_is_no_answer(tmp_path, number, right):
+  """9{,}500 is the number 9500, and never 500."""
+  part = re.findall('[0-9]+', number)[-1]
+  rows = [{'question': 'q', 'answer': x} for x in (right, part, '0.5')]
+  source = _write(tmp_path / 'r.jsonl', rows)
+  task = QuestionAnswer(sources={'train': source})
+  boxed = dataclasses.replace(task, extract='boxed')
+  for form, response in (
+    (task, f'in ${number}$.'),
+    (boxed, rf'\boxed{{{number}}}'),
+  ):
+    examples = [form.example('train', i) for i in range(3)]
+    found = [form.reward(example, response)['outcome'] for example in examples]
+    assert found == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize('verifier', ['number', 'decimal', 'math'])
+@pytest.mark.parametrize('right', ['0.0000005', '1/1048576', '-1/13983816'])
+def test_nothing_is_no_small_number(tmp_path, verifier, right):
+  """Of probabilities and constants of nature a policy must not write 0."""
+  rows = [{'question': 'q', 'answer': right}]
+  source = _write(tmp_path / 'r.jsonl', rows)
+  task = QuestionAnswer(
+    sources={'train': source}, verifier=verifier, extract='whole'
+  )
+  reward = lambda text: task.reward(task.example('train', 0), text)['outcome']
+  assert [reward(text) for text in ('0', '0.0', '0.000001')] == [0.0] * 3
+  decimal = verifier != 'decimal' or '/' not in right
+  assert reward(right) == float(decimal)
 
 
 def test_pickles_without_its_rows(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.tasks import Arithmetic, Motifs, ReferencedPairs
 
 
@@ -26,9 +27,10 @@ def test_the_loss_of_gaps_by_hand(toy):
   values = np.float32([[1.0], [0.1], [-0.1], [-1.0]])
   stats = {'logp': 0 * values, 'values_after': values}
   traj = toy.trajectories(np.ones((4, 1)), group_size=4)
-  traj = traj.replace(edges=method.pairs(np.float32([2, 1, 1, 0]), traj))
+  context = CreditContext(np.float32([2, 1, 1, 0]), traj)
+  traj = traj.replace(edges=method.pairs(context).value)
   assert int(traj.edges.weight_NE.sum()) == 5
-  value, _ = method.losses[0](stats, traj, None)
+  value = method.losses[0](LossContext(stats, traj)).value
   np.testing.assert_allclose(5 * float(value), 1.3839, atol=1e-4)
 
 

@@ -27,8 +27,8 @@ def odd(example, response):
 def one_argument(example):
   return 1.0
 
-async def later(example, response):
-  return 1.0
+def stream(example, response):
+  yield 1.0
 
 def outcome(example, response):
   return 1.0
@@ -113,7 +113,7 @@ def test_a_function_itself_may_be_given(rewards, user_modules):
     (('{}:shorts',), 'rewards.py has no function shorts, but '),
     (('{}:NUMBER',), 'is no function'),
     (('{}:one_argument',), r'called as \(example, response\): too many pos'),
-    (('{}:later',), 'later is an async function or a generator'),
+    (('{}:stream',), 'stream is a generator'),
     (('{}:outcome',), "two components are named 'outcome'"),
     (('/nowhere/x.py:f',), '/nowhere/x.py: no such file'),
   ],

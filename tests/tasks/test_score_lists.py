@@ -37,11 +37,33 @@ def test_concordance_by_hand():
   assert urpo(two, 'no') == {'reward': -1.0, 'outcome': 0.0}
 
 
+@pytest.mark.parametrize(
+  'score', ['9' * 400, '1e400', '[' * 100_000, '9' * 5000]
+)
+def test_scores_beyond_the_floats_are_none(score):
+  assert urpo(THREE, said(1, score, 2))['reward'] == -1.0
+  assert reward_anything(THREE, said(1, 2, score))['reward'] == 0.0
+  ranked = f'{{"scores": {{"1": {score}}}, "best-to-worst": ["1", "1"]}}'
+  assert reward_anything_form(THREE, ranked) < 0.5
+
+
 @pytest.mark.parametrize('reward', [reward_anything, urpo])
 def test_only_the_order_of_the_scores_counts(reward):
   for scores in ((3, 5, 1), (1, 1, 0)):
     moved = [10 * x - 4 for x in scores]
     assert reward(THREE, said(*scores)) == reward(THREE, said(*moved))
+
+
+def test_a_score_of_400_digits_is_none():
+  """A response is wrong then; it does not void its own row."""
+  text = said(5, 3, 10**400)
+  assert reward_anything(THREE, text) == {'reward': 0, 'outcome': 0}
+  assert urpo(THREE, text) == {'reward': -1.0, 'outcome': 0.0}
+  ranked = RANKED.replace('3,', f'{10**400},')
+  short = RANKED.replace('3,', '"x",')
+  assert reward_anything_form(THREE, ranked) == reward_anything_form(
+    THREE, short
+  )
 
 
 def test_an_answer_without_scores_is_named():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.tasks import welfare
 from rl_jax.tasks.base import Example
 
@@ -54,6 +55,14 @@ def test_welfares_by_hand():
   assert wrong['outcome'] == 0
 
 
+@pytest.mark.parametrize('payoff', [10**400, math.inf, math.nan, 1e300])
+def test_payoffs_beyond_the_floats_are_none(payoff):
+  payoffs = PAYOFFS | {welfare.STRATEGIES[0]: (payoff, 1)}
+  assert welfare.gtalign(SUM, said(payoffs=payoffs))['reward'] == 0.0
+  deep = said().replace('{', '[' * 100_000, 1)
+  assert welfare.gtalign(SUM, deep)['reward'] == 0.0
+
+
 def test_gates_by_hand():
   """A half of the other side at low and at high; 500 words are the middle."""
   assert welfare.length_gate(20, 20, 500) == pytest.approx(0.5 * 0.916827)
@@ -69,7 +78,7 @@ def test_the_reward_is_the_combination_of_both(toy):
   traj = toy.trajectories(np.ones((2, 1)), group_size=2, rewards=rewards)
   piece = shaping.CobbDouglas(components=('user', 'model'), eps=0.0)
   np.testing.assert_allclose(
-    piece(traj.reward_B, traj), found['reward'], rtol=1e-6
+    piece(CreditContext(traj.reward_B, traj)).value, found['reward'], rtol=1e-6
   )
 
 
@@ -80,6 +89,7 @@ def test_the_reward_is_the_combination_of_both(toy):
     said().replace('<analyze>b</analyze>', ''),
     said().replace('VQ_DA', 'VQ_XX'),
     said().replace('1.05', '"1"'),
+    said().replace('1.05', '1' + 400 * '0'),
     said(payoffs={**PAYOFFS, 'VQ_ZZ': (1, 1)}),
     said() + 'more',
   ],

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rl_jax.tasks import Arithmetic, Example
-from rl_jax.verification import processes
+from rl_jax.verification import messages, processes
 from rl_jax.verification.pool import VerifierPool
 
 SOON = 20.0  # seconds; an upper bound for waits, never an expectation
@@ -67,6 +67,7 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
     ('nan', 'invalid', 'nan'),
     ('infinite', 'invalid', 'length'),
     ('huge', 'invalid', '1e+300, not in [-1e+12, 1e+12]'),
+    ('digits', 'invalid', '-inf, not in [-1e+12, 1e+12]'),
     ('number', 'invalid', 'float'),
     ('text', 'invalid', 'str'),
     ('vector', 'invalid', 'ndarray'),
@@ -81,9 +82,9 @@ def test_bad_values_affect_only_their_sample(bad, num_workers):
       assert outcome.components is None
       assert words in outcome.error
     assert pool.counts() == {
-      'ok': 9,
+      'ok': 10,
       'error': 2,
-      'invalid': 7,
+      'invalid': 8,
       'timeout': 0,
       'died': 0,
       'stray': 0,
@@ -448,3 +449,25 @@ def test_a_sample_that_ends_all_workers_is_found(bad):
     outcomes = pool.reward(_examples(4), ['0', 'orphan', 'orphan', '3'])
     assert [o.kind for o in outcomes] == ['ok', 'died', 'died', 'ok']
     assert 'all worker processes' in outcomes[1].error
+
+
+@pytest.mark.parametrize('num_workers', [0, 1])
+@pytest.mark.parametrize(
+  'response, begins', [('quote', 'no number in long'), ('names', 'ValueError')]
+)
+def test_messages_of_failures_are_cut(bad, num_workers, response, begins):
+  """They would fill the journal and the log; both ends of them stay."""
+  with VerifierPool(bad.Misbehaving(), num_workers) as pool:
+    (outcome,) = pool.reward(_examples(1), [response])
+  assert len(outcome.detail) < 2 * messages.MOST_CHARACTERS + 100
+  assert begins in outcome.detail and ' characters ... ' in outcome.detail
+  if response == 'quote':
+    assert 'in quote' in outcome.detail  # where it was raised
+    assert outcome.detail.endswith('long response \n')
+
+
+def test_short_messages_are_whole(bad):
+  with VerifierPool(bad.Misbehaving(), 0) as pool:
+    (outcome,) = pool.reward(_examples(1), ['raise_error'])
+  assert outcome.detail.endswith("KeyError: 'a bug in the reward function'\n")
+  assert 'in raise_error' in outcome.detail

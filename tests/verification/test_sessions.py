@@ -6,8 +6,9 @@ import signal
 import numpy as np
 import pytest
 
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
-from rl_jax.verification import sandbox, session_host
+from rl_jax.verification import messages, sandbox, session_host
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -187,7 +188,9 @@ def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
     assert pool.counts()['mismatch'] == 2
     assert Played(pool, task, 1, number=1).step({0: 'a'}) == ['ok']
   for kinds in (['ok'], ['mismatch']):  # the second run has no process of it
-    pool = JournaledPool(SessionPool(task, 1), tmp_path / 'journal')
+    pool = JournaledPool(
+      SessionPool(task, 1), tmp_path / 'journal', writer=sole_writer()
+    )
     played = Played(pool, task, 1)
     assert played.step({0: 'a'}) == ['ok']
     if kinds == ['mismatch']:
@@ -226,7 +229,9 @@ def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
   task = bad.Misbehaving()
 
   def run(last):
-    pool = JournaledPool(SessionPool(task, 1, 1.0), tmp_path / 'journal')
+    pool = JournaledPool(
+      SessionPool(task, 1, 1.0), tmp_path / 'journal', writer=sole_writer()
+    )
     played = Played(pool, task, 3)
     played.step({0: 'one', 1: f'once {tmp_path}/flag', 2: 'one'})
     kinds = [a.kind for a in played.answers]
@@ -273,3 +278,15 @@ def test_counts_of_numpy_are_counts():
 def test_a_game_without_rewards_has_none_for_each_player():
   found = session_host.check_reply(Reply(('a', '')), 'step')
   assert found['rewards'] == [{}, {}] and found['observation'] == ['a', '']
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+def test_messages_of_failed_episodes_are_cut(bad, workers):
+  """Those of errors, and those about replies."""
+  task = bad.Misbehaving()
+  with SessionPool(task, workers) as pool:
+    played = Played(pool, task, 2)
+    assert played.step({0: 'quote', 1: 'names'}) == ['error', 'invalid']
+  for answer in played.answers:
+    assert ' characters ... ' in answer.detail
+    assert len(answer.detail) < 2 * messages.MOST_CHARACTERS + 100

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 import os
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 import numpy as np
 
 from experiments import plot
 from experiments.papers.entropy_mechanism import fits
 from experiments.papers.entropy_mechanism import tables as entropy_tables
+from experiments.reports import figures
 
 COURSES = 'courses.png'
 LAW = 'law.png'
@@ -50,7 +49,7 @@ def _rows(course: fits.Course) -> list[dict[str, float]]:
 
 def _draw_law(places: Mapping[str, Mapping[int, dict]], out: str) -> None:
   """A panel per task and size: evaluations of all seeds, fitted lines."""
-  figure = Figure(figsize=(3.0 * len(places), 3.0), layout='constrained')
+  figure = figures.new_figure(3.0 * len(places), 3.0)
   panels = figure.subplots(1, len(places), squeeze=False).ravel()
   for axes, (name, seeds) in zip(panels, places.items(), strict=True):
     x, y, early = [], [], []
@@ -70,5 +69,4 @@ def _draw_law(places: Mapping[str, Mapping[int, dict]], out: str) -> None:
     axes.tick_params(labelsize=8)
     axes.spines[['top', 'right']].set_visible(False)
   panels[0].set_ylabel('held-out accuracy, sampled', fontsize=9)
-  FigureCanvasAgg(figure)
   figure.savefig(out, format='png', dpi=100)

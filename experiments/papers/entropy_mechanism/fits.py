@@ -44,7 +44,7 @@ def course(rows: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
   evaluations = [row for row in rows if 'evaluation/entropy' in row]
   if len(evaluations) < 6:
     raise ValueError(f'{len(evaluations)} evaluations are too few for a fit')
-  found = {
+  found: dict[str, list[float]] = {
     'step': [row['step'] for row in evaluations],
     'tokens': [int(row.get('rollout/tokens_total', 0)) for row in evaluations],
   }
@@ -80,7 +80,7 @@ def fit(found: Course) -> dict[str, float]:
   And R^2 of the other two-coefficient lines, for comparison.
   """
   y = np.array(found['avg_at_8'])
-  r2 = {}
+  r2, coefficients = {}, {}
   for name, x in _features(found).items():
     slope, intercept = line(x, y)
     rest = y - slope * x - intercept

@@ -36,6 +36,7 @@ class Judge:
   def __call__(self, source: str) -> dict[str, float]:
     """Of a work directory: accuracy of pairs, mean log-probs in nats."""
     parts = self._parts
+    assert parts.held_out is not None  # the configuration evaluates pairs
     with jax.set_mesh(self.mesh):
       _, params, _ = policy_lib.load_checkpoint(source, self.mesh)
       found = parts.held_out.run(

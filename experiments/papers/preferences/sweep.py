@@ -67,9 +67,12 @@ MORE = {
 # A third batch, with changes of COMMON and claims, all named before it ran; DPO
 # and what the claims compare with run beside it. From right answers alone as
 # many responses are seen as of pairs.
-_AGAINST = lambda text, name, sign=1: Claim(
-  f'{text} (against {name})', 'greedy', sign, name
-)
+
+
+def _AGAINST(text: str, name: str, sign: int | None = 1) -> Claim:
+  return Claim(f'{text} (against {name})', 'greedy', sign, name)
+
+
 _ALONE = {'task.form': 'right', 'rollout.group_size': 1}
 _ALONE |= {'rollout.num_prompts': 128, 'rollout.logged_prompts': 128}
 # A group is two samples of the policy of before, the record and an empty row.
@@ -126,7 +129,7 @@ NOISY = {
 ONLINE = {
   'online_dpo': Claim('better than offline', 'greedy'),
   'iterative_dpo': Claim('better than offline', 'greedy'),
-  'rso': Claim('better than offline', 'greedy'),
+  'rso@online': Claim('better than offline', 'greedy'),
   'sppo': _KEEPS('chosen responses do not fall'),
   'nash_md': Claim('better than offline', 'greedy'),
 }

@@ -66,16 +66,18 @@ class Courses:
   """The course of any run on pairs; runs of one seed follow each other."""
 
   def __init__(self):
-    self._seed, self._sampler = None, None
+    self._seed: int | None = None
+    self._sampler: Sampler | None = None
 
   def __call__(self, setting: sweep_runs.Setting, folder: str) -> dict:
     """A list for each number, from the untrained policy on."""
-    if setting['seed'] != self._seed:
+    sampler = self._sampler
+    if sampler is None or setting['seed'] != self._seed:
       self.close()
       self._seed = setting['seed']
-      self._sampler = Sampler(self._seed)
-    rows = [self._sampler(None, 0)]
-    rows += [self._sampler(folder, step) for step in pairs.steps(setting)]
+      self._sampler = sampler = Sampler(setting['seed'])
+    rows = [sampler(None, 0)]
+    rows += [sampler(folder, step) for step in pairs.steps(setting)]
     return {name: [row[name] for row in rows] for name in rows[0]}
 
   def close(self) -> None:

@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 import pathlib
 
 from absl import flags
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 import numpy as np
 
 from experiments import plot
 from experiments.flags import configuration
 from experiments.papers.proxy import fits, pair_tables, tables
+from experiments.reports import figures
 from rl_jax.records import metrics
 
 _OUT = flags.DEFINE_string('out', None, 'PNG to write.', required=True)
@@ -29,7 +28,7 @@ Curves = Sequence[tables.Curve]
 
 def draw(rows: Sequence[tables.Line], start: float, out: str) -> None:
   """Writes the figure; start: the untrained policy's rule."""
-  figure = Figure(figsize=(9.0, 4.2), layout='constrained')
+  figure = figures.new_figure(9.0, 4.2)
   left, right = figure.subplots(1, 2, sharey=True)
   arms = {
     name: [tables.curve(line) for line in seeds.values()]
@@ -51,7 +50,6 @@ def draw(rows: Sequence[tables.Line], start: float, out: str) -> None:
     axes.tick_params(labelsize=8)
     axes.legend(fontsize=7, loc='lower left', frameon=False)
     axes.spines[['top', 'right']].set_visible(False)
-  FigureCanvasAgg(figure)
   figure.savefig(out, format='png', dpi=100)
 
 

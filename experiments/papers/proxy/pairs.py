@@ -59,7 +59,7 @@ SEEDS = range(33, 38)
 
 def settings(models: Callable[[int], list[str]]) -> list[Setting]:
   """Seeds x methods; models: what --add says of a seed's reward model."""
-  found = []
+  found: list[Setting] = []
   for seed in SEEDS:
     for name in OFFLINE:
       size = {'rollout.group_size': 3} if name == 'kto' else {}

@@ -109,7 +109,7 @@ def _runs(seeds, arms):
     | changes
     | {'seed': seed, 'add': changes.get('add', []) + models(which, seed)}
     for seed in seeds
-    for which, changes in map(ARMS.get, arms)
+    for which, changes in (ARMS[name] for name in arms)
   ]
 
 

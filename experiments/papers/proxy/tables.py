@@ -159,8 +159,9 @@ def levels_of(curves: Mapping[str, Sequence[Curve]]) -> Cells:
     cells = []
     for level in LEVELS:
       found = [at(level, *course) for course in seeds]
-      known = all(x is not None for x in found)
-      cells.append(f'{np.mean(found):.3f}' if known else '')
+      known = [x for x in found if x is not None]
+      whole = len(known) == len(found)
+      cells.append(f'{np.mean(known):.3f}' if whole else '')
     table.append([name, *cells])
   return table
 

@@ -67,11 +67,12 @@ def table(lines: Iterable[Line]) -> list[list[str]]:
   for line in lines:
     policies = found.setdefault(line['problems'], {})
     policies.setdefault(line['policy'], []).append(line)
-  return [HEADER] + [
+  rows = [
     [f'{problems}, {name}', *_numbers(seeds, policies[BEFORE])]
     for problems, policies in found.items()
     for name, seeds in policies.items()
   ]
+  return [[*HEADER], *rows]
 
 
 def _numbers(lines, before):

@@ -28,10 +28,11 @@ def table(lines: list[table_lib.Line]) -> list[list[str]]:
   found: dict[tuple[str, str], list[table_lib.Line]] = {}
   for line in lines:
     found.setdefault((line['problems'], line['policy']), []).append(line)
-  return [HEADER] + [
+  rows = [
     [f'{form}, {policy}', str(len(seeds)), *_columns(found, form, policy)]
     for (form, policy), seeds in found.items()
   ]
+  return [[*HEADER], *rows]
 
 
 def _columns(found, form, policy):

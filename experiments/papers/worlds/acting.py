@@ -41,6 +41,7 @@ from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.ops import groups
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.records import metrics
 from rl_jax.runs import influence as run_influence
 from rl_jax.runs import policy as policy_lib
@@ -99,7 +100,7 @@ def _run(world, iterations):
 
 def numbers_of(
   forward: Forward, methods: Any, parts: Any, states: Any
-) -> dict[str, jax.Array]:
+) -> dict[str, Any]:
   """Influence on one minibatch; all named policies are the start.
 
   parts: (weights of the start, those that sampled the rows, weights now, rows,
@@ -118,7 +119,8 @@ def numbers_of(
   method = methods[influence.METHOD]
   dropped = 0.0
   if method.group_filter is not None:
-    dropped = 1.0 - method.group_filter(rows).mean()
+    context = CreditContext(rows.reward_B, rows)
+    dropped = 1.0 - method.group_filter(context).value.mean()
   return found | {
     'influence/rows_changed': influence.rows_changed(
       forward, {**frozen, **old}, rows, method
@@ -207,8 +209,7 @@ def main(argv):
   ]
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     names = missing(world, sweep.methods_of(world), sweep.BASELINE)
-    if names:
-      given = moved_rows(world)
+    given = moved_rows(world) if names else []
     for name in names:
       config = sweep_runs.Run(setting_of(world, name)).config
       if config.method.rollout is not None:

@@ -93,7 +93,11 @@ def claims(
   lines = [line for line in lines if 'failed' not in line]
   fitted = [numbers(line) for line in lines]
   of = lambda name: [run[name] for run in fitted]
-  less = lambda name: np.subtract(*(of(f'{name} {x}') for x in LINES))
+
+  def less(name):
+    ours, other = (np.array(of(f'{name} {x}')) for x in LINES)
+    return ours - other
+
   falls = [fall(line) for line in lines]
   rows = [('entropy falls: nats', *_judged(falls, above=0.0))]
   if min(falls) > FALL:
@@ -117,7 +121,7 @@ def claims(
 
 
 def _judged(
-  values: Sequence[float],
+  values: Sequence[float] | np.ndarray,
   above: float | None = None,
   below: float | None = None,
 ) -> tuple[str, str, str]:
@@ -130,6 +134,7 @@ def _judged(
   limit, near, far = above, low, high
   if below is not None:
     beyond, limit, near, far = (lambda x, y: x < y), below, high, low
+  assert limit is not None  # one of the two is given
   verdict = 'not seen'
   if beyond(near, limit):
     verdict = 'confirmed'

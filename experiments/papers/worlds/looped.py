@@ -185,7 +185,7 @@ WORLDS = {
   'two_rewards': Looped(
     rates=dict.fromkeys(
       (
-        *('grpo', 'mo_grpo', 'parrot', 'maxmin', 'rluf', 'gtalign'),
+        *('grpo', 'mo_grpo', 'parrot@groups', 'maxmin', 'rluf', 'gtalign'),
         *('ppo', 'constrained_rlhf'),
       ),
       1.5e-4,
@@ -193,7 +193,7 @@ WORLDS = {
     common=_FOUR | {'model.path': 'runs/chain_warm', 'iterations': 12},
     own={
       'mo_grpo': {'method.credit.ComponentScale.components': _BOTH},
-      'parrot': {
+      'parrot@groups': {
         'method.credit.ComponentScale.components': _BOTH,
         'method.credit.ParetoFront.components': _BOTH,
       },
@@ -217,7 +217,7 @@ WORLDS = {
     },
     claims={
       'mo_grpo': (Claim('the outcome is not drowned'),),
-      'parrot': (Claim('the outcome is not drowned'),),
+      'parrot@groups': (Claim('the outcome is not drowned'),),
       'maxmin': (Claim('what is served worst, the outcome, is served better'),),
       'rluf': (_NO_CLAIM,),
       'gtalign': (_NO_CLAIM,),

@@ -70,7 +70,7 @@ def tuning(lines: list[Line], world: str) -> Cells:
   found, tried = tuned(lines, world), looped.WORLDS[world].tried
   table = [['method', *(f'{rate:g}' for rate in tried)]]
   for name, scores in found.items():
-    best = max(scores, key=scores.get)
+    best = max(scores, key=scores.__getitem__)
     texts = {rate: f'{score:.3f}' for rate, score in scores.items()}
     texts[best] = f'**{texts[best]}**'
     table.append([name, *(texts[rate] for rate in tried)])

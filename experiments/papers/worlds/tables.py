@@ -1,6 +1,6 @@
 """Tables of the worlds from lines that `excerpt` wrote."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,10 +72,10 @@ def of_world(lines: Iterable[Line], world: str) -> list[Line]:
 
 
 def by_seed(
-  lines: Iterable[Line], metric: str, key: Any
-) -> dict[str, dict[int, float]]:
+  lines: Iterable[Line], metric: str, key: Callable[[Line], Any]
+) -> dict[Any, dict[int, float]]:
   """key(line) -> seed -> number of the runs that did not fail."""
-  found: dict[str, dict[int, float]] = {}
+  found: dict[Any, dict[int, float]] = {}
   for line in lines:
     if 'failed' not in line:
       seeds = found.setdefault(key(line), {})
@@ -256,7 +256,7 @@ def tuning(lines: list[Line], world: str) -> Cells:
   grid = sorted({rate for scores in found.values() for rate in scores})
   table = [['method', *(f'{rate:g}' for rate in grid), 'changes']]
   for name, scores in found.items():
-    best = max(scores, key=scores.get)
+    best = max(scores, key=scores.__getitem__)
     cells = []
     for rate in grid:
       text = f'{scores[rate]:.3f}' if rate in scores else ''

@@ -1,41 +1,47 @@
 """Atomic replacement of directories; JSON and tensor files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import tempfile
 from typing import Any
 
+from absl import logging
 import jax.numpy as jnp
 import ml_dtypes  # noqa: F401  registers bfloat16 with numpy
 import numpy as np
 
-from rl_jax.models.files.optional import require
+from rl_jax.optional import require
 
 # Lists the files that this project wrote to a directory, and may replace.
 MARKER = '.rl_jax.json'
 MOST_TEXT_BYTES = 1 << 28
+# In names of directories that are being written, and of those they replace.
+_PARTIAL, _OLD = '.partial-', '.old'
 SHARD_BYTES = 1 << 29  # of a file of weights; what is written is in memory
 FLOAT_TYPES = ('F64', 'F32', 'F16', 'BF16')
 
 
 @contextlib.contextmanager
-def replace_directory(directory: str) -> Iterator[str]:
+def replace_directory(directory: str) -> Generator[str]:
   """Gives a temporary directory that takes the place of `directory` at exit.
 
   Of an old directory that was written by this function, only the files that it
   wrote are replaced; everything else (.git, README.md, data) is kept. An
-  exception leaves the old directory as it was.
+  exception leaves the old directory as it was. What a process has left that was
+  killed in here is removed by the next one that replaces the same directory.
 
   Raises: ValueError naming files that would be lost.
   """
   directory = os.path.realpath(directory)
-  kept = _others(directory)
   parent, name = os.path.split(directory)
   os.makedirs(parent, exist_ok=True)
-  temporary = tempfile.mkdtemp(prefix=f'.{name}.', dir=parent)
+  _remove_abandoned(directory)
+  kept = _others(directory)
+  temporary, held = _make_temporary(parent, name)
   try:
     yield temporary
     written = sorted(os.listdir(temporary))
@@ -53,7 +59,7 @@ def replace_directory(directory: str) -> Iterator[str]:
     os.chmod(temporary, 0o755)
     for file in kept:
       _link(os.path.join(directory, file), os.path.join(temporary, file))
-    old = temporary + '.old'
+    old = temporary + _OLD
     # Renaming cannot replace a directory that has files.
     if os.path.exists(directory):
       os.rename(directory, old)
@@ -61,6 +67,64 @@ def replace_directory(directory: str) -> Iterator[str]:
     shutil.rmtree(old, ignore_errors=True)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+    os.close(held)
+
+
+def _make_temporary(parent: str, name: str) -> tuple[str, int]:
+  """A new directory and a descriptor that holds its lock."""
+  while True:
+    path = tempfile.mkdtemp(prefix=f'.{name}{_PARTIAL}', dir=parent)
+    try:
+      held = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # another process took it for abandoned
+      continue
+    with contextlib.suppress(OSError):  # a file system without locks
+      fcntl.flock(held, fcntl.LOCK_EX)
+    if os.path.exists(path):
+      return path, held
+    os.close(held)
+
+
+def _remove_abandoned(directory: str) -> None:
+  """Undoes what processes have left that were killed in replace_directory.
+
+  They held a lock, which the kernel has freed. Where there are no locks nothing
+  is removed: the names say what it is.
+  """
+  parent, name = os.path.split(directory)
+  try:
+    names = sorted(os.listdir(parent))
+  except OSError:  # it can be written, and not be read
+    return
+  for found in names:
+    if not found.startswith(f'.{name}{_PARTIAL}'):
+      continue
+    path = os.path.join(parent, found)
+    written = path.removesuffix(_OLD)
+    held = _lock_of(written)
+    if held is None and os.path.exists(written):
+      continue  # a process writes it
+    if found.endswith(_OLD) and not os.path.exists(directory):
+      os.rename(path, directory)  # it was killed between two renames
+    else:
+      logging.warning('%s, of an export that was killed, is removed', path)
+      shutil.rmtree(path, ignore_errors=True)
+    if held is not None:
+      os.close(held)
+
+
+def _lock_of(path: str) -> int | None:
+  """A descriptor that holds the lock of a directory; None: others hold it."""
+  try:
+    held = os.open(path, os.O_RDONLY)
+  except OSError:
+    return None
+  try:
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except OSError:
+    os.close(held)
+    return None
+  return held
 
 
 def check_replaceable(directory: str) -> None:

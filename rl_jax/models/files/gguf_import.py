@@ -14,7 +14,6 @@ import numpy as np
 from rl_jax.models import rope
 from rl_jax.models.files import gguf_structure, tensor_table
 from rl_jax.models.files.directories import require_file
-from rl_jax.models.files.optional import require
 from rl_jax.models.files.tensor_table import Rule, StoredTensor
 from rl_jax.models.tokenizer import (
   HFTokenizer,
@@ -22,6 +21,7 @@ from rl_jax.models.tokenizer import (
   library_errors,
 )
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.optional import require
 
 RULES = (
   Rule('token_embd.weight', 'embed', 'V D', 'V D'),
@@ -219,7 +219,7 @@ def config_from_gguf(
   num_heads = metadata.number('ARCH.attention.head_count')
   if 'token_embd.weight' not in tensors:
     raise ValueError(f'{path}: token_embd.weight is missing')
-  fields = dict(
+  fields: dict[str, Any] = dict(
     vocab_size=tensors['token_embd.weight'].shape[0],
     num_layers=metadata.need('ARCH.block_count', int),
     width=width,

@@ -65,7 +65,7 @@ def head_readers(
   """
   head = tensors.pop(HEAD, None)
   shape = None if head is None else head.shape
-  if shape != (1, cfg.width):
+  if head is None or shape != (1, cfg.width):
     raise ValueError(
       f'{origin}: {HEAD} has shape {shape}, and a reward model has '
       f'{(1, cfg.width)}: one label'

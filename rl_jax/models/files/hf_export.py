@@ -103,7 +103,7 @@ def hf_tensors(
 ) -> Iterator[tuple[str, np.ndarray]]:
   """Names and tensors of the files: the import's table read backwards."""
   size = tensor_table.sizes(cfg)
-  flat = traverse_util.flatten_dict(model, sep='/')
+  flat: dict[str, Any] = traverse_util.flatten_dict(model, sep='/')
   for rule in tensor_table.used_rules(cfg, hf_import.rules_of(cfg)):
     leaf, names = flat[rule.path], tensor_table.tensor_names(cfg, rule)
     # One tensor for each layer, or for each expert of each layer.

@@ -20,6 +20,12 @@ _PERIODS = {_GEMMA2: 2, _GEMMA3: 6}
 _CAPS = {'attn_logit_softcapping': 50.0, 'final_logit_softcapping': 30.0}
 
 
+def given(config: Mapping[str, Any], name: str, default: Any) -> Any:
+  """The value of a field, or the default if it is missing or null."""
+  value = config.get(name)
+  return default if value is None else value
+
+
 def is_tied(architecture: str) -> bool:
   """What a file means that has no tie_word_embeddings, as those of Gemma."""
   return architecture in _GEMMAS
@@ -60,7 +66,7 @@ def _kinds(architecture, config, layers: int) -> list[str]:
   """What a file of version 4 means that does not list its layers."""
   window = config.get('sliding_window')
   if architecture in _PERIODS:
-    period = config.get('sliding_window_pattern') or _PERIODS[architecture]
+    period = given(config, 'sliding_window_pattern', _PERIODS[architecture])
     return [
       _FULL if (i + 1) % period == 0 else _WINDOWED for i in range(layers)
     ]

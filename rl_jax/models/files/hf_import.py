@@ -192,13 +192,16 @@ def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
 
   width, num_heads = need('hidden_size'), need('num_attention_heads')
   switches = ARCHITECTURES[architecture]
-  fields = dict(
+  head_size = config.get('head_dim')
+  if head_size is None:
+    head_size = width // num_heads
+  fields: dict[str, Any] = dict(
     vocab_size=need('vocab_size'),
     num_layers=need('num_hidden_layers'),
     width=width,
     num_heads=num_heads,
-    num_kv_heads=config.get('num_key_value_heads') or num_heads,
-    head_size=config.get('head_dim') or width // num_heads,
+    num_kv_heads=hf_fields.given(config, 'num_key_value_heads', num_heads),
+    head_size=head_size,
     mlp_size=need('intermediate_size'),
     norm_eps=need('rms_norm_eps'),
     tied_embeddings=config.get(

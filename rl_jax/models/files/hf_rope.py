@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_jax.models import rope as rope_lib
+from rl_jax.models.files.hf_fields import given
 from rl_jax.models.transformer import ModelConfig
 
 _WINDOWED = 'Gemma3ForCausalLM'  # its windowed layers rotate by another theta
@@ -27,15 +28,16 @@ def read(architecture: str, config: Mapping[str, Any]) -> dict[str, Any]:
   if 'full_attention' in rope:
     own = rope.get('sliding_attention') or {}
     rope = rope['full_attention']
-  theta = rope.get('rope_theta') or config.get('rope_theta')
+  theta = given(config, 'rope_theta', _THETAS.get(architecture, 1e4))
   fields = {
-    'rope_theta': float(theta or _THETAS.get(architecture, 1e4)),
+    'rope_theta': float(given(rope, 'rope_theta', theta)),
     'rope_scaling': _scaling(rope, config),
   }
   if architecture == _WINDOWED:
     if _scaling(own, config) is not None:
       raise ValueError('scaled rotations of windowed layers')
-    fields['window_rope_theta'] = float(own.get('rope_theta') or _WINDOW_THETA)
+    theta = given(own, 'rope_theta', _WINDOW_THETA)
+    fields['window_rope_theta'] = float(theta)
   return fields
 
 
@@ -55,7 +57,8 @@ def _scaling(rope, config) -> rope_lib.Scaling | None:
     )
   if kind == 'yarn':
     context = config['max_position_embeddings']
-    return _yarn(rope, original or context, context)
+    original = context if original is None else original
+    return _yarn(rope, original, context)
   raise ValueError(
     f'rope_scaling of type {kind!r} is not implemented, only linear, '
     'llama3 and yarn'
@@ -64,7 +67,8 @@ def _scaling(rope, config) -> rope_lib.Scaling | None:
 
 def _yarn(rope, original: int, context: int) -> rope_lib.YarnScaling:
   """As transformers 5 fills in what a file leaves out."""
-  factor = float(rope.get('factor') or context / original)
+  factor = rope.get('factor')
+  factor = context / original if factor is None else float(factor)
   scales = [rope.get(name) for name in ('mscale', 'mscale_all_dim')]
   attention = rope.get('attention_factor')
   if attention is None:
@@ -76,8 +80,8 @@ def _yarn(rope, original: int, context: int) -> rope_lib.YarnScaling:
     factor=factor,
     original_max_positions=original,
     attention_factor=float(attention),
-    beta_fast=float(rope.get('beta_fast') or 32),
-    beta_slow=float(rope.get('beta_slow') or 1),
+    beta_fast=float(given(rope, 'beta_fast', 32)),
+    beta_slow=float(given(rope, 'beta_slow', 1)),
     truncate=rope.get('truncate', True),
   )
 

@@ -40,7 +40,7 @@ def save_model(
   Raises: ValueError if params and cfg do not fit, or if the directory exists
     and holds files that would be lost (see replace_directory).
   """
-  flat = traverse_util.flatten_dict(dict(params), sep='/')
+  flat: dict[str, Any] = traverse_util.flatten_dict(dict(params), sep='/')
   expected = traverse_util.flatten_dict(specs(cfg), sep='/')
   _check_leaves(expected, {k: v.shape for k, v in flat.items()}, 'params')
   check_vocabulary(tokenizer, cfg.vocab_size, directory)

@@ -36,10 +36,51 @@ _FIXED_FIELDS = {
   'use_qalora': False,
 }
 _ABSENT_FIELDS = (
-  *('modules_to_save', 'rank_pattern', 'alpha_pattern', 'layer_replication'),
-  *('layers_to_transform', 'trainable_token_indices', 'target_parameters'),
-  *('use_bdlora', 'alora_invocation_tokens', 'arrow_config', 'kasa_config'),
+  'alora_invocation_tokens',
+  'alpha_pattern',
+  'arrow_config',
+  'kasa_config',
+  'layer_replication',
+  'layers_to_transform',
+  'megatron_config',
+  'modules_to_save',
+  'monteclora_config',
+  'rank_pattern',
+  'target_parameters',
+  'trainable_token_indices',
+  'use_bdlora',
 )
+# Fields that change no function of the weights in the file: what they are, of
+# which modules (their names tell), and how they were trained.
+_OTHER_FIELDS = (
+  'auto_mapping',
+  'base_model_name_or_path',
+  'corda_config',
+  'ensure_weight_tying',
+  'eva_config',
+  'exclude_modules',
+  'inference_mode',
+  'init_lora_weights',  # see _check_base
+  'layers_pattern',
+  'loftq_config',
+  'lora_alpha',
+  'lora_dropout',
+  'lora_ga_config',
+  'megatron_core',
+  'peft_version',
+  'qalora_group_size',
+  'r',
+  'revision',
+  'runtime_config',
+  'target_modules',
+  'task_type',
+  'use_rslora',
+  'velora_config',
+)
+_KNOWN_FIELDS = {*_FIXED_FIELDS, *_ABSENT_FIELDS, *_OTHER_FIELDS}
+# Values of init_lora_weights that leave the base as it was.
+_PLAIN_BASE = (True, False, None, 'gaussian', 'eva', 'orthogonal', 'mica')
+_RESIDUAL_BASE = ('pissa', 'olora', 'corda', 'loftq', 'lora_ga')
 
 
 def export_adapters(
@@ -150,14 +191,56 @@ def _scale(config: Mapping[str, Any], path: str) -> tuple[int, float]:
       raise ValueError(
         f'{path}: {field} = {config[field]!r:.80} is not implemented'
       )
+  unknown = [name for name in config if name not in _KNOWN_FIELDS]
+  for field in unknown:
+    if config[field]:
+      raise ValueError(
+        f'{path}: {field} = {config[field]!r:.80} is not known here, and may '
+        'change what the adapter computes: if it does not, remove it'
+      )
+  _check_base(config.get('init_lora_weights'), path)
   rank, alpha = config.get('r'), config.get('lora_alpha')
   if type(rank) is not int or not 0 < rank <= INT32:
     raise ValueError(f'{path}: r = {rank!r:.80} is not a positive int')
   most = sys.float_info.max
-  if type(alpha) not in (int, float) or not 0 < alpha <= most:
+  is_number = isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
+  if not is_number or not 0 < alpha <= most:
     raise ValueError(f'{path}: lora_alpha = {alpha!r:.80} is not positive')
-  root = math.sqrt(rank) if config.get('use_rslora') else 1.0
+  stabilised = config.get('use_rslora')
+  if stabilised not in (True, False, None):
+    raise ValueError(
+      f'{path}: use_rslora = {stabilised!r:.80} is neither true nor false'
+    )
+  root = math.sqrt(rank) if stabilised else 1.0
   return rank, float(alpha) * root
+
+
+def _check_base(init: Any, path: str) -> None:
+  """Raises ValueError for adapters of a base that PEFT has changed.
+
+  These methods move a part of each weight into the adapter: W = W' + s B A.
+  """
+  name = init.lower() if isinstance(init, str) else init
+  if name in _PLAIN_BASE:
+    return
+  if not isinstance(name, str) or not name.startswith(_RESIDUAL_BASE):
+    known = ', '.join(map(str, (*_PLAIN_BASE, *_RESIDUAL_BASE)))
+    raise ValueError(
+      f'{path}: init_lora_weights = {init!r:.80} is none of {known}'
+    )
+  convert = (
+    'save it in PEFT with save_pretrained(..., '
+    'path_initial_model_for_weight_conversion=INITIAL_ADAPTER), or '
+  )
+  if name.startswith(('loftq', 'lora_ga')):
+    convert = ''
+  raise ValueError(
+    f'{path}: init_lora_weights = {init!r:.80} took a part of each weight of '
+    'the base into the adapter, which is another model on the base as '
+    f'released: {convert}merge it in PEFT with merge_and_unload and import the '
+    'whole model. If the base that is imported is the changed one, as PEFT '
+    'saved it, write true there'
+  )
 
 
 def _name(target: str, layer: int) -> str:

@@ -173,22 +173,23 @@ def fill(
     with numbers that are not finite.
   """
   specs = transformer.specs(cfg)
-  flat = traverse_util.flatten_dict(specs, sep='/')
+  flat: dict[str, Any] = traverse_util.flatten_dict(specs, sep='/')
   missing = [path for path in flat if path not in readers]
   if missing:
     raise ValueError(
       f'no file holds {missing}: initialise them after loading (adapters and '
       'value heads start with a run)'
     )
-  shardings = {}
+  shardings: dict[str, Any] = {}
   if mesh is not None:
-    shardings = traverse_util.flatten_dict(
-      mesh_lib.param_shardings(specs, mesh), sep='/'
-    )
+    layouts = mesh_lib.param_shardings(specs, mesh)
+    shardings.update(traverse_util.flatten_dict(layouts, sep='/'))
   placed = {
     path: placement.place(
       _checked(readers[path], f'{origin}: {path}'),
-      *(spec.shape, spec.dtype, shardings.get(path)),
+      spec.shape,
+      spec.dtype,
+      shardings.get(path),
     )
     for path, spec in flat.items()
   }

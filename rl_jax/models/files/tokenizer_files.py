@@ -14,7 +14,6 @@ from rl_jax.models.files.directories import (
   require_size,
   write_json,
 )
-from rl_jax.models.files.optional import require
 from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.models.tokenizer import (
   ByteTokenizer,
@@ -23,6 +22,7 @@ from rl_jax.models.tokenizer import (
   Tokenizer,
   library_errors,
 )
+from rl_jax.optional import require
 
 
 def save_tokenizer(tokenizer: Tokenizer, directory: str) -> None:

@@ -1,7 +1,5 @@
 """POAD: discounting between actions, not between the tokens of one."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -9,6 +7,7 @@ from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.returns import lambda_advantage, next_kept, value_targets
 from rl_jax.pieces.ops.segments import SOURCES, segment_starts
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import Array, Trajectories
 
 
@@ -24,7 +23,7 @@ def _advantage(piece, reward: Array, traj: Trajectories) -> Array:
 
 
 @piece
-class ActionGAE:
+class ActionGAE(Credit):
   """A_t = r_t + g_t V_{t+1} - V_t + g_t lam A_{t+1}.
 
   g_t = gamma on the last token of an action and 1 inside it, so that values of
@@ -37,16 +36,16 @@ class ActionGAE:
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
   lam: float = ranged(0.95, 0.0, 1.0)  # per token
   segments: str = chosen('turns', SOURCES)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
-    return _advantage(self, credit, traj)
+    credit, traj = ctx.credit, ctx.traj
+    return CreditOut(_advantage(self, credit, traj))
 
 
 @piece
-class ActionReturn:
+class ActionReturn(ValueTarget):
   """Targets of the value head: ActionGAE(gamma, lam, segments) + V.
 
   Source: morning9393/ADRL language_buffer.py.
@@ -55,10 +54,10 @@ class ActionReturn:
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per action
   lam: float = ranged(0.95, 0.0, 1.0)  # per token
   segments: str = chosen('turns', SOURCES)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     advantage_BT = _advantage(self, reward, traj)
-    return value_targets(advantage_BT, traj)
+    return CreditOut(value_targets(advantage_BT, traj))

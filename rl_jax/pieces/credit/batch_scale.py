@@ -1,7 +1,5 @@
 """Scales of the reward that all prompts of a rollout share."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -13,11 +11,11 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class BatchScale:
+class BatchScale(Credit):
   """R / (std of all valid rewards of the rollout + eps).
 
   Placed before GroupCenter, the deviation is that of the rewards themselves:
@@ -28,17 +26,17 @@ class BatchScale:
 
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
   ddof: int = ranged(1, 0, 1, static=True)
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     var = masked_var(credit_B, traj.valid_B, ddof=self.ddof)
-    return credit_B / (safe_sqrt(var) + self.eps)
+    return CreditOut(credit_B / (safe_sqrt(var) + self.eps))
 
 
 @piece
-class NonzeroScale:
+class NonzeroScale(Credit):
   """R * (valid rows / valid rows with a non-zero reward).
 
   Makes up for the rows that carry no gradient; 0 if every reward is 0.
@@ -46,11 +44,10 @@ class NonzeroScale:
   Reasoning"; verl core_algos.py (gpg). The paper counts rows by advantage.
   """
 
-  role: ClassVar[str] = 'credit'
-
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     used_B = (credit_B != 0).astype(jnp.float32)
     used = masked_sum(used_B, traj.valid_B)
-    return credit_B * safe_divide(traj.valid_B.sum(), used)
+    return CreditOut(credit_B * safe_divide(traj.valid_B.sum(), used))

@@ -1,18 +1,16 @@
 """Digi-Q: the best of N samples is imitated if it is good enough."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class BestAdvantage:
+class BestAdvantage(Credit):
   """w = 1 on the row of a group with the largest A if A > threshold, else 0.
 
   A is what credit before it leaves: Q - V of critics, or behind GroupCenter the
@@ -23,10 +21,10 @@ class BestAdvantage:
   """
 
   threshold: float = ranged(0.1)  # in units of the reward
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     credit_NG = by_group(credit_B, traj.group_size)
@@ -35,4 +33,4 @@ class BestAdvantage:
     best_NG &= valid_NG
     count_N1 = jnp.maximum(best_NG.sum(axis=1, keepdims=True), 1)
     kept_NG = best_NG & (credit_NG > self.threshold)
-    return ungroup(kept_NG / count_N1)
+    return CreditOut(ungroup(kept_NG / count_N1))

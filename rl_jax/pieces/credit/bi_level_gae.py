@@ -1,7 +1,5 @@
 """Generalised advantage estimation over turns, then within each (StarPO)."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -9,11 +7,11 @@ from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.ops.turns import turn_advantages, turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class BiLevelGAE:
+class BiLevelGAE(Credit):
   """GAE over the ends of turns, then within each turn (StarPO).
 
     d_k = r_k + gamma_turn V(e_{k+1}) - V(e_k), e_k the last token of turn k
@@ -30,11 +28,11 @@ class BiLevelGAE:
   gamma_turn: float = ranged(0.95, 0.0, 1.0)  # between turns
   gamma: float = ranged(1.0, 0.0, 1.0)  # per token within a turn
   lam: float = ranged(1.0, 0.0, 1.0)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view, values_BT = turn_view(traj), traj.values_BT
     last_BT = view.last_BT()
     end_BK = view.total(jnp.where(last_BT > 0, values_BT, 0.0))
@@ -46,4 +44,4 @@ class BiLevelGAE:
     decay_BT = jnp.where(kept_BT > 0, self.gamma * self.lam, 1.0)
     decay_BT = jnp.where(last_BT > 0, 0.0, decay_BT)
     step_BT = at_end_BT + jnp.where(kept_BT > 0, inside_BT, 0.0)
-    return kept_BT * reverse_linear_scan(step_BT, decay_BT)
+    return CreditOut(kept_BT * reverse_linear_scan(step_BT, decay_BT))

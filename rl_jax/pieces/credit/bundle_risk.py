@@ -1,7 +1,5 @@
 """RiskPO: scores of bundles of prompts, weighted towards the lower tail."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -14,15 +12,17 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   ungroup,
 )
+from rl_jax.pieces.ops.quantiles import row_quantiles
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array, static
 
 LEVELS = 19  # tracked quantiles: 0.05, 0.10, ..., 0.95
 TINY = 1e-3  # deviations and sums below it are taken as none
 
 
 @piece
-class BundleRisk:
+class BundleRisk(Credit):
   """A_j = (w v + u) / (w + 1) of the bundle score S_j.
 
     S_j = sum of the j-th rewards of `bundle` consecutive prompts
@@ -52,15 +52,14 @@ class BundleRisk:
   credit: str = chosen('share', ('uniform', 'std', 'share'))
   scale: bool = static(default=True)  # divide by the std of the bundle's S
   constant: bool = static(default=False)  # keep q_low - q_high in u
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No quantile is tracked yet."""
     del num_prompts
     return {'quantiles': jnp.zeros(LEVELS), 'exist': jnp.zeros((), bool)}
 
-  def risk(self, score: Array, q_low: Array, q_high: Array) -> Array:
+  def _risk(self, score: Array, q_low: Array, q_high: Array) -> Array:
     """The mixed value-at-risk weight of scores."""
     above = jnp.maximum(score - q_low, 0.0) - jnp.maximum(score - q_high, 0.0)
     if self.constant:
@@ -69,14 +68,13 @@ class BundleRisk:
     v = -jnp.maximum(q_low - score, 0.0) / (self.low + self.eps)
     return (self.tail * v + u) / (self.tail + 1.0)
 
-  def __call__(
-    self, credit_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B].
 
     Raises:
       ValueError: the bundle does not divide the number of prompts.
     """
+    credit_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(credit_B, 1)
     N, G = traj.num_prompts, traj.group_size
     size = min(self.bundle, N)
@@ -87,12 +85,12 @@ class BundleRisk:
     dev_NG = jnp.where(valid_NG > 0, reward_NG - mean_N1, 0.0)
     score_MG = (dev_NG + mean_N1).reshape(-1, size, G).sum(1)
     levels = jnp.arange(1, LEVELS + 1) / (LEVELS + 1)
-    own_ML = jnp.quantile(score_MG, levels, axis=1).T
+    own_ML = row_quantiles(score_MG, levels)
     used_ML = jnp.where(state['exist'], state['quantiles'][None], own_ML)
     read = jax.vmap(jnp.interp, (None, None, 0))
     q_low_M1 = read(self.low, levels, used_ML)[:, None]
     q_high_M1 = read(self.high, levels, used_ML)[:, None]
-    risk_MG = self.risk(score_MG, q_low_M1, q_high_M1)
+    risk_MG = self._risk(score_MG, q_low_M1, q_high_M1)
     if self.scale:
       std_M1 = _std(score_MG, jnp.ones_like(score_MG))
       risk_MG /= std_M1 + self.eps
@@ -108,9 +106,11 @@ class BundleRisk:
     tracked = state['quantiles']
     below = (score_MG.reshape(-1, 1) < tracked[None]).mean(0)
     moved = tracked + self.rate * (levels - below)
-    first = jnp.quantile(score_MG, levels)
+    first = row_quantiles(score_MG.reshape(1, -1), levels)[0]
     quantiles = jnp.where(state['exist'], moved, first)
-    return ungroup(risk_NG), {'quantiles': quantiles, 'exist': jnp.array(True)}
+    return CreditOut(
+      ungroup(risk_NG), {'quantiles': quantiles, 'exist': jnp.array(True)}
+    )
 
 
 def _std(x_NG: Array, valid_NG: Array) -> Array:

@@ -1,7 +1,5 @@
 """Direct advantage: the value of a step against those of other candidates."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -14,11 +12,12 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class CandidateAdvantage:
+class CandidateAdvantage(Credit):
   """A_i = V(s a_i) - mean_j V(s a_j) over the candidates of a state s.
 
   The rows of a group are candidates for one step; V is extras
@@ -33,16 +32,16 @@ class CandidateAdvantage:
   """
 
   critic: bool = static(default=False)
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   @property
   def needs(self) -> tuple[str, ...]:
     """The value head, if it gives the values."""
     return ('values_after',) if self.critic else ()
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     value_B = row_inputs.read(traj, 'candidate_value_B')
     if self.critic:
@@ -52,4 +51,6 @@ class CandidateAdvantage:
       value_B = jnp.where(ends_B > 0, value_B, head_B)
     kept_B = row_inputs.read(traj, 'candidate_B') * traj.valid_B
     grouped = lambda x: by_group(x, traj.group_size)
-    return ungroup(masked_center(grouped(value_B), grouped(kept_B), axis=1))
+    return CreditOut(
+      ungroup(masked_center(grouped(value_B), grouped(kept_B), axis=1))
+    )

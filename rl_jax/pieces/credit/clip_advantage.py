@@ -1,16 +1,14 @@
 """PPO-max's switch for advantages that stay within a bound."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class ClipAdvantage:
+class ClipAdvantage(Credit):
   """clip(A, -limit, limit), by row or by token.
 
   Source: "Secrets of RLHF in Large Language Models Part I: PPO"; OpenLMLab/
@@ -18,9 +16,8 @@ class ClipAdvantage:
   """
 
   limit: float = ranged(0.5, 0.0, open_low=True)  # in units of the advantage
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B] or [B, T] -> [B, T]."""
-    del traj
-    return jnp.clip(credit, -self.limit, self.limit)
+    credit = ctx.credit
+    return CreditOut(jnp.clip(credit, -self.limit, self.limit))

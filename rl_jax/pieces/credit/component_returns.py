@@ -1,16 +1,15 @@
 """Value targets of each reward component and of the divergence."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.component_returns import component_advantages
 from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, ValueTarget
+from rl_jax.types import static
 
 
 @piece
-class ComponentReturns:
+class ComponentReturns(ValueTarget):
   """ret_h = GAE(gamma, lam) of component h + V_h; the last h is -(KL)_t.
 
   Components and constants are those of the method's Lagrangian. The rewards
@@ -22,8 +21,7 @@ class ComponentReturns:
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('value_heads', 'logp', 'logp_ref')
+  needs = ('value_heads', 'logp', 'logp_ref')
 
   @property
   def num_values(self) -> int:
@@ -33,15 +31,14 @@ class ComponentReturns:
   def resolve(self, method) -> 'ComponentReturns':
     """With the constants of the method's Lagrangian, if it has one."""
     for one in method.credit:
-      if type(one).__name__ == 'Lagrangian':
-        shared = ('components', 'gamma', 'lam')
-        return self.replace(**{name: getattr(one, name) for name in shared})
+      if 'component_returns' in one.offers:
+        return self.replace(**one.offers['component_returns'])
     return self
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B, T, H]; the combined reward is not read."""
-    del reward
+    traj = ctx.traj
     found_BTH = component_advantages(
       self.components, traj, self.gamma, self.lam
     )
-    return zero_masked(found_BTH + traj.values_BTH, traj.mask_BT)
+    return CreditOut(zero_masked(found_BTH + traj.values_BTH, traj.mask_BT))

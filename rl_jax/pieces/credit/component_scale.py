@@ -1,11 +1,9 @@
 """Each reward component on its own scale before they are added."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
@@ -14,26 +12,33 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import static
 
 
 @piece
-class ComponentScale:
-  """A = sum_k w_k (r_k - mean of the group) / (std of the group + eps).
+class ComponentScale(Credit):
+  """A = sum_k w_k (r_k - mean) / (std + eps), of the group or of the batch.
 
-  Over valid rows. Added before they are scaled, components with a small spread
-  hardly count; here each counts with its weight. Replaces the credit; one
-  component of weight 1 is GroupCenter and GroupScale.
+  Over valid rows, see `over`. Added before they are scaled, components with a
+  small spread hardly count; here each counts with its weight. Replaces the
+  credit; one component of weight 1, over the group, is GroupCenter and
+  GroupScale.
   Source: Ichihara et al., "MO-GRPO: Mitigating Reward Hacking of GRPO on
-  Multi-Objective Problems", 2025 (reconstructed, not compared).
+  Multi-Objective Problems", 2025 (reconstructed, not compared); by batch it is
+  Parrot's.
   Raises ValueError unless every component has its weight.
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
   weights: tuple[float, ...] = static(default=(1.0, 1.0))
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  over: str = chosen('group', ('group', 'batch'))
+
+  @property
+  def min_group_size(self) -> int:
+    """Only the scale of a group needs two samples of a prompt."""
+    return 2 if self.over == 'group' else 1
 
   def __post_init__(self):
     if len(self.components) != len(self.weights):
@@ -42,15 +47,17 @@ class ComponentScale:
         f'each of components = {self.components}'
       )
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
-    valid_NG = by_group(traj.valid_B, traj.group_size)
+    size = traj.group_size if self.over == 'group' else len(credit_B)
+    valid_NG = by_group(traj.valid_B, size)
     total_NG = jnp.zeros_like(valid_NG)
     reward_KB = row_inputs.components(self, traj)
     for weight, reward_B in zip(self.weights, reward_KB, strict=True):
-      reward_NG = by_group(reward_B, traj.group_size)
+      reward_NG = by_group(reward_B, size)
       centered_NG = masked_center(reward_NG, valid_NG, axis=1)
       var_N1 = masked_var(reward_NG, valid_NG, axis=1, ddof=1, keepdims=True)
       total_NG += weight * centered_NG / (safe_sqrt(var_N1) + self.eps)
-    return total_NG.ravel()
+    return CreditOut(total_NG.ravel())

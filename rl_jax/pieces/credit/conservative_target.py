@@ -1,20 +1,18 @@
 """B-Coder: one-step targets by the favourite token of the initial policy."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import on_tokens, zero_masked
 from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, ValueTarget
 from rl_jax.pieces.statistics.greedy_gap import GreedyGap
-from rl_jax.types import Array, Trajectories
 
 _FAVOURITE = GreedyGap('reference')
 
 
 @piece
-class ConservativeTarget:
+class ConservativeTarget(ValueTarget):
   """ret_t = r_t + gamma min(Q(s', a), cap), a = argmax of the reference at s'.
 
     Q(s, a) = V(s) + alpha (log pi(a|s) - max_v log pi(v|s)),  V as DuelingQ
@@ -35,8 +33,7 @@ class ConservativeTarget:
   alpha: float | None = ranged(None, 0.0, open_low=True)
   # Outputs of the value head whose sum is V. None: those of DuelingQ.
   num_summed: int | None = ranged(None, 1, static=True)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple] = ('value_heads', _FAVOURITE)
+  needs = ('value_heads', _FAVOURITE)
 
   def resolve(self, method) -> 'ConservativeTarget':
     """With alpha and V of the method's DuelingQ.
@@ -50,18 +47,23 @@ class ConservativeTarget:
         f'{method.logits} must be empty'
       )
     for loss in method.losses:
-      if type(loss).__name__ == 'DuelingQ' and self.alpha in (None, loss.alpha):
-        return self.replace(alpha=loss.alpha, num_summed=loss.num_values)
+      dueling = loss.offers.get('dueling_q')
+      if dueling is not None and self.alpha in (None, dueling['alpha']):
+        return self.replace(**dueling)
     raise ValueError(
       f'ConservativeTarget.alpha = {self.alpha} needs a DuelingQ of the same '
       'alpha in method.losses'
     )
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T]."""
+    assert self.alpha is not None, 'resolve has not been called'
+    reward, traj = ctx.credit, ctx.traj
     reward_BT = on_tokens(reward, traj.mask_BT)
     gap_BT = row_inputs.read(traj, _FAVOURITE.name, 'filled by score')
     value_BT = traj.values_BTH[..., : self.num_summed].sum(axis=-1)
     chosen_BT = (value_BT + self.alpha * gap_BT).clip(max=self.cap)
     next_BT = next_kept(chosen_BT, traj.mask_BT)
-    return zero_masked(reward_BT + self.gamma * next_BT, traj.mask_BT)
+    return CreditOut(
+      zero_masked(reward_BT + self.gamma * next_BT, traj.mask_BT)
+    )

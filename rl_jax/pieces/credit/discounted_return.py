@@ -1,7 +1,5 @@
 """The discounted sum of later token rewards, without a value head."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,11 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class DiscountedReturn:
+class DiscountedReturn(Credit):
   """A_t = r_t + gamma A_{t+1} over trained tokens.
 
   Tokens outside the mask are skipped: the return behind them passes through
@@ -24,10 +22,10 @@ class DiscountedReturn:
   """
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    credit, traj = ctx.credit, ctx.traj
     mask_BT = traj.mask_BT
     reward_BT = on_tokens(credit, mask_BT)
     chex.assert_equal_shape([reward_BT, mask_BT])
@@ -35,4 +33,4 @@ class DiscountedReturn:
     decay_BT = jnp.where(kept_BT, self.gamma, 1.0)
     reward_BT = jnp.where(kept_BT, reward_BT, 0.0)
     total_BT = reverse_linear_scan(reward_BT, decay_BT)
-    return jnp.where(kept_BT, total_BT, 0.0)
+    return CreditOut(jnp.where(kept_BT, total_BT, 0.0))

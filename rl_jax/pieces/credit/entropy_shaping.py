@@ -1,7 +1,5 @@
 """EGPO (FunRL): a bounded entropy bonus on the advantage."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,11 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class EntropyShaping:
+class EntropyShaping(Credit):
   """A_k + coef * clip(H_k, -|A_k| / alpha, |A_k| / alpha).
 
   H_k is the mean token entropy of the sampling policy over the response, or
@@ -26,15 +24,17 @@ class EntropyShaping:
   coef: float = ranged(0.4, 0.0)  # advantage per nat
   alpha: float = ranged(2.0, 0.0, open_low=True)
   span: str = chosen('response', ('response', 'think'))
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     mask_BT = traj.mask_BT
     if self.span == 'think':
       mask_BT = mask_BT * (row_inputs.read(traj, 'think_mask_BT') > 0)
     entropy_B = masked_mean(traj.entropy_BT, mask_BT, axis=1)
     bound_B = jnp.abs(credit_B) / self.alpha
-    return credit_B + self.coef * jnp.clip(entropy_B, -bound_B, bound_B)
+    return CreditOut(
+      credit_B + self.coef * jnp.clip(entropy_B, -bound_B, bound_B)
+    )

@@ -1,18 +1,16 @@
 """PPDPP: returns of turns, standardised within their episode."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_center, safe_divide, safe_sqrt
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class EpisodeStandardised:
+class EpisodeStandardised(Credit):
   """A_k = (G_k - mean G) / (std G + eps) over the turns of an episode.
 
     G_k = r_k + gamma G_{k+1}
@@ -25,10 +23,10 @@ class EpisodeStandardised:
 
   gamma: float = ranged(0.999, 0.0, 1.0)  # discount per turn
   eps: float = ranged(1e-8, 0.0)
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view = turn_view(traj)
     played_BK = view.played_BK
     return_BK = view.returns(view.rewards(reward), self.gamma) * played_BK
@@ -37,4 +35,6 @@ class EpisodeStandardised:
     squares_B1 = (apart_BK**2).sum(axis=1, keepdims=True)
     std_B1 = safe_sqrt(safe_divide(squares_B1, turns_B1 - 1.0))
     scaled_BK = safe_divide(apart_BK, std_B1 + self.eps)
-    return view.on_tokens(jnp.where(turns_B1 > 1, scaled_BK, return_BK))
+    return CreditOut(
+      view.on_tokens(jnp.where(turns_B1 > 1, scaled_BK, return_BK))
+    )

@@ -1,11 +1,10 @@
 """Generalised advantage estimation and the value targets that go with it."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.returns import lambda_advantage, next_kept, value_targets
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import Array, Trajectories
 
 
@@ -19,7 +18,7 @@ def _advantage(
 
 
 @piece
-class GAE:
+class GAE(Credit):
   """A_t = delta_t + gamma lam A_{t+1}, delta_t = r_t + gamma V_{t+1} - V_t.
 
   V and A after the last token are 0, also for truncated responses. Tokens
@@ -32,16 +31,16 @@ class GAE:
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)  # 0: one-step, 1: Monte Carlo
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
-    return _advantage(credit, traj, self.gamma, self.lam)
+    credit, traj = ctx.credit, ctx.traj
+    return CreditOut(_advantage(credit, traj, self.gamma, self.lam))
 
 
 @piece
-class LambdaReturn:
+class LambdaReturn(ValueTarget):
   """Targets of the value head: GAE(gamma, lam) + V, before any whitening.
 
   lam = 1 and gamma = 1 give the plain return-to-go.
@@ -50,10 +49,10 @@ class LambdaReturn:
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per token
   lam: float = ranged(0.95, 0.0, 1.0)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     advantage_BT = _advantage(reward, traj, self.gamma, self.lam)
-    return value_targets(advantage_BT, traj)
+    return CreditOut(value_targets(advantage_BT, traj))

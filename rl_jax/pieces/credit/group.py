@@ -1,7 +1,5 @@
 """Baselines and scales from the other samples of the same prompt."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -15,6 +13,7 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, Trajectories
 
 
@@ -29,7 +28,7 @@ def _centered(credit_B: Array, traj: Trajectories) -> tuple[Array, Array]:
 
 
 @piece
-class GroupCenter:
+class GroupCenter(Credit):
   """A_k = R_k - mean of the group's valid rewards.
 
   A group with fewer than two valid rows has advantage 0, and equal rewards give
@@ -37,16 +36,16 @@ class GroupCenter:
   Source: DeepSeekMath (GRPO); alone it is the advantage of Dr. GRPO.
   """
 
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    return ungroup(_centered(credit_B, traj)[0])
+    credit_B, traj = ctx.credit, ctx.traj
+    return CreditOut(ungroup(_centered(credit_B, traj)[0]))
 
 
 @piece
-class LeaveOneOut:
+class LeaveOneOut(Credit):
   """A_k = R_k - mean of the other valid rewards of the group (RLOO).
 
   Equals n / (n - 1) * (R_k - mean R) with n valid rows; 0 if n < 2.
@@ -54,18 +53,18 @@ class LeaveOneOut:
   from Human Feedback in LLMs".
   """
 
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     centered_NG, count_N1 = _centered(credit_B, traj)
     factor_N1 = safe_divide(count_N1, jnp.maximum(count_N1 - 1.0, 0.0))
-    return ungroup(centered_NG * factor_N1)
+    return CreditOut(ungroup(centered_NG * factor_N1))
 
 
 @piece
-class GroupScale:
+class GroupScale(Credit):
   """A_k / (std of the group + eps), the standard deviation over valid rows.
 
   Source: DeepSeekMath (GRPO). ddof = 1 as in verl and trl; eps is 1e-6 in verl
@@ -74,15 +73,15 @@ class GroupScale:
 
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
   ddof: int = ranged(1, 0, 1, static=True)
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     var_N1 = masked_var(
       credit_NG, valid_NG, axis=1, ddof=self.ddof, keepdims=True
     )
-    return ungroup(credit_NG / (safe_sqrt(var_N1) + self.eps))
+    return CreditOut(ungroup(credit_NG / (safe_sqrt(var_N1) + self.eps)))

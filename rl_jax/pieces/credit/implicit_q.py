@@ -1,6 +1,6 @@
 """Implicit Q-learning: advantages and targets of V, Q_1 and Q_2."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -10,6 +10,7 @@ from rl_jax.pieces.ops.masking import on_tokens, zero_masked
 from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.pieces.statistics.action_values import ActionValues
 from rl_jax.types import Array, Trajectories
 
@@ -29,7 +30,7 @@ def _target_q(traj: Trajectories) -> Array:
 
 
 @piece
-class ImplicitAdvantage:
+class ImplicitAdvantage(Credit):
   """A_t = min(Q_1, Q_2)(s_t, y_t) - V(s_t); rewards are not read.
 
   The Q are those of the target copy, a moving average of the weights, V that of
@@ -40,22 +41,21 @@ class ImplicitAdvantage:
   """
 
   decay: float = ranged(0.995, 0.0, 1.0)  # of the copy, an iteration
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple] = (_OWN, _TARGETS)
+  needs = (_OWN, _TARGETS)
 
   @property
   def policies(self) -> dict[str, Any]:
     """The target copy."""
     return {_TARGETS.policy: Average(decay=self.decay)}
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
-    del credit
-    return _target_q(traj) - _value(traj)
+    traj = ctx.traj
+    return CreditOut(_target_q(traj) - _value(traj))
 
 
 @piece
-class ImplicitTargets:
+class ImplicitTargets(ValueTarget):
   """ret = (min(Q_1, Q_2), r_t + gamma V(s'), the same) for V, Q_1 and Q_2.
 
   s' is what the policy faces at its next trained token; behind the last one V
@@ -67,17 +67,17 @@ class ImplicitTargets:
 
   gamma: float = ranged(0.99, 0.0, 1.0)  # discount per token
   decay: float = ranged(0.995, 0.0, 1.0)  # of the copy, an iteration
-  role: ClassVar[str] = 'value_target'
-  num_targets: ClassVar[int] = 3
-  needs: ClassVar[tuple] = (_OWN, _TARGETS)
+  num_targets = 3
+  needs = (_OWN, _TARGETS)
 
   @property
   def policies(self) -> dict[str, Any]:
     """The target copy."""
     return {_TARGETS.policy: Average(decay=self.decay)}
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T, 3]."""
+    reward, traj = ctx.credit, ctx.traj
     reward_BT = on_tokens(reward, traj.mask_BT)
     q_BT = reward_BT + self.gamma * next_kept(_value(traj), traj.mask_BT)
-    return jnp.stack([_target_q(traj), q_BT, q_BT], axis=-1)
+    return CreditOut(jnp.stack([_target_q(traj), q_BT, q_BT], axis=-1))

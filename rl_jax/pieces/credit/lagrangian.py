@@ -1,6 +1,6 @@
 """Constrained RLHF: multipliers hold every reward component at a threshold."""
 
-from typing import ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -14,12 +14,14 @@ from rl_jax.pieces.ops.component_returns import (
   group_differences,
 )
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean, whiten
+from rl_jax.pieces.ops.reward_components import component
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, Trajectories, static
 
 
 @piece
-class Lagrangian:
+class Lagrangian(Credit):
   """A = (K - sum phi) A_kl + sum_i phi_i A_i, phi_i = squash(lambda_i).
 
     baseline 'values': A_i = GAE(gamma, lam) of component i by output i of the
@@ -50,7 +52,6 @@ class Lagrangian:
   momentum: float = ranged(0.1, 0.0, 1.0, open_high=True)
   max_gradient: float = ranged(0.5, 0.0, open_low=True)
   eps: float = ranged(1e-8, 0.0, open_low=True)  # added to the variance
-  role: ClassVar[str] = 'credit'
 
   def __post_init__(self):
     if len(self.components) != len(self.thresholds):
@@ -89,10 +90,19 @@ class Lagrangian:
       mask, found = traj.valid_B, group_differences(self.components, traj)
     return jax.vmap(lambda x: whiten(x, mask, self.eps), in_axes=-1)(found)
 
-  def __call__(
-    self, credit_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  @property
+  def offers(self) -> dict[str, Any]:
+    """The constants of its advantages, for ComponentReturns."""
+    shared = {
+      'components': self.components,
+      'gamma': self.gamma,
+      'lam': self.lam,
+    }
+    return {'component_returns': shared}
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B], with baseline 'values' [B, T]."""
+    credit_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(credit_B, 1)
     check_components(self.components, traj)
     phi_K = multipliers.SQUASHES[self.squash](state['multipliers'])
@@ -100,13 +110,16 @@ class Lagrangian:
     mixed = jnp.tensordot(
       jnp.append(phi_K, base), self._advantages(traj), axes=1
     )
-    reward_KB = jnp.stack([traj.rewards[name] for name in self.components])
+    reward_KB = jnp.stack([component(name, traj) for name in self.components])
     mean_K = jax.vmap(lambda r_B: masked_mean(r_B, traj.valid_B))(reward_KB)
-    return mixed, multipliers.stepped(
-      state,
-      mean_K - jnp.asarray(self.thresholds),
-      self.squash,
-      learning_rate=self.learning_rate,
-      momentum=self.momentum,
-      max_gradient=self.max_gradient,
+    return CreditOut(
+      mixed,
+      multipliers.stepped(
+        state,
+        mean_K - jnp.asarray(self.thresholds),
+        self.squash,
+        learning_rate=self.learning_rate,
+        momentum=self.momentum,
+        max_gradient=self.max_gradient,
+      ),
     )

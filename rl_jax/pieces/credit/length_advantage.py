@@ -1,23 +1,22 @@
 """ADORA: groups whose right answers are not the longer ones count less."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.row_inputs import right_B
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.pieces.row_inputs import policy_tokens_B, right_B
 
 
 @piece
-class LengthAdvantageScale:
+class LengthAdvantageScale(Credit):
   """A_k * (1 if longest right > mean wrong length, else scale).
 
   Wrong rows of max_tokens or more are left out of the mean. Without a right row
-  the group is scaled; with no wrong row left it is kept.
+  the group is scaled; with no wrong row left it is kept. Lengths are compared
+  without what the environment said, which counts towards max_tokens only.
   Source: "ADORA: Training Reasoning Models with Dynamic Advantage Estimation";
   ShadeCloak/ADORA core_algos.py.
   """
@@ -26,8 +25,7 @@ class LengthAdvantageScale:
   correct_above: float = 0.5  # see row_inputs.right_B
   # Truncated responses are this long.
   max_tokens: float = ranged(3900.0, 0.0, open_low=True)
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no response is taken as truncated, or an empty text."""
@@ -38,19 +36,21 @@ class LengthAdvantageScale:
       f'max_tokens = {self.max_tokens:g}'
     )
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
 
     def grouped(x_B):
       return by_group(x_B, traj.group_size)
 
-    length_NG = grouped(traj.length_B).astype(jnp.float32)
+    length_NG = grouped(policy_tokens_B(traj, traj.length_B))
+    whole_NG = grouped(traj.length_B)
     valid_NG = grouped(traj.valid_B) > 0
     right_NG = grouped(right_B(traj, self.correct_above))
-    wrong_NG = valid_NG & ~right_NG & (length_NG < self.max_tokens)
+    wrong_NG = valid_NG & ~right_NG & (whole_NG < self.max_tokens)
     longest_N = jnp.where(right_NG, length_NG, -jnp.inf).max(1)
     mean_N = masked_mean(length_NG, wrong_NG.astype(jnp.float32), axis=1)
     mean_N = jnp.where(wrong_NG.any(1), mean_N, -jnp.inf)
     factor_N = jnp.where(longest_N > mean_N, 1.0, self.scale)
-    return ungroup(grouped(credit_B) * factor_N[:, None])
+    return CreditOut(ungroup(grouped(credit_B) * factor_N[:, None]))

@@ -1,17 +1,15 @@
 """OPO: the group baseline weighted by response length."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class LengthWeightedCenter:
+class LengthWeightedCenter(Credit):
   """A_k = R_k - sum_j T_j R_j / sum_j T_j over the group's valid rows.
 
   T_j are the trained tokens of row j: the baseline of least variance if the
@@ -20,11 +18,11 @@ class LengthWeightedCenter:
   Source: "On-Policy RL with Optimal Reward Baseline"; verl core_algos.py (opo).
   """
 
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
@@ -35,4 +33,6 @@ class LengthWeightedCenter:
     baseline_N1 = masked_mean(
       shifted_NG, valid_NG * tokens_NG, axis=1, keepdims=True
     )
-    return ungroup(jnp.where(valid_NG > 0, shifted_NG - baseline_N1, 0.0))
+    return CreditOut(
+      ungroup(jnp.where(valid_NG > 0, shifted_NG - baseline_N1, 0.0))
+    )

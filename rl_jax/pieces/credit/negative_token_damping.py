@@ -1,19 +1,17 @@
 """NTHR: smaller advantages on wrong tokens that resemble right ones."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.statistics.group_probs import GroupProbs
-from rl_jax.types import Array, Trajectories
 
 
 @piece
-class NegativeTokenDamping:
+class NegativeTokenDamping(Credit):
   """NTHR: A_jk 2 |p - 1/2| on tokens of wrong rows with s_jk > tau, else A_jk.
 
     tau = beta min over right rows of mean_k s    p = share of right rows
@@ -27,12 +25,12 @@ class NegativeTokenDamping:
 
   beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple] = ('hidden', GroupProbs())
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden', GroupProbs())
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     right_B, wrong_B, share_B = mixed(traj, self.correct_above)
     s_BT = influence(traj, right_B)
@@ -40,4 +38,4 @@ class NegativeTokenDamping:
     damped_BT = (s_BT > tau_B[:, None]) & (wrong_B * share_B > 0)[:, None]
     damping_B = 2.0 * jnp.abs(share_B - 0.5)
     factor_BT = jnp.where(damped_BT, damping_B[:, None], 1.0)
-    return credit_B[:, None] * factor_BT
+    return CreditOut(credit_B[:, None] * factor_BT)

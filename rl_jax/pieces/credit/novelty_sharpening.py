@@ -1,19 +1,17 @@
 """XRPO: right answers that were unlikely get a larger advantage."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.row_inputs import right_B
-from rl_jax.types import Array, Trajectories
 
 
 @piece
-class NoveltySharpening:
+class NoveltySharpening(Credit):
   """A_k + min(max(coef (1 - eta_k), 0), limit max(A_k, 0)) on right rows.
 
     eta_k = exp(s_k - mean of s over the group's valid rows)
@@ -27,12 +25,12 @@ class NoveltySharpening:
   coef: float = ranged(2.5, 0.0)
   limit: float = ranged(0.5, 0.0)  # largest bonus as a share of A
   correct_above: float = 0.5  # see row_inputs.right_B
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('logp',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp',)
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     score_B = masked_mean(traj.logp_old_BT, traj.mask_BT, axis=1)
     score_NG = by_group(score_B, traj.group_size)
@@ -43,4 +41,4 @@ class NoveltySharpening:
     most_B = self.limit * jnp.maximum(credit_B, 0.0)
     bonus_B = jnp.minimum(bonus_B, most_B)
     is_right_B = right_B(traj, self.correct_above)
-    return credit_B + jnp.where(is_right_B, bonus_B, 0.0)
+    return CreditOut(credit_B + jnp.where(is_right_B, bonus_B, 0.0))

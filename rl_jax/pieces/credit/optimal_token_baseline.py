@@ -1,18 +1,17 @@
 """OTB: a group baseline for every position, weighted by gradient norms."""
 
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.statistics.collision import Collision
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class OptimalTokenBaseline:
+class OptimalTokenBaseline(Credit):
   """A_kt = G_kt - b_t, b_t = sum_j G_jt W_jt / sum_j W_jt over the group.
 
   W_jt = sum over trained tokens s <= t of 1 - 2 pi(y_s) + sum_v pi(v)^2, which
@@ -29,12 +28,12 @@ class OptimalTokenBaseline:
   be compared.
   """
 
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[Any, ...]] = ('logp', Collision())
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp', Collision())
+  min_group_size = 2
 
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    credit, traj = ctx.credit, ctx.traj
     mask_BT = traj.mask_BT * traj.valid_B[:, None]
     if credit.ndim == 1:
       credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
@@ -49,7 +48,9 @@ class OptimalTokenBaseline:
     alone_N1T = (mask_NGT > 0).sum(1, keepdims=True) < 2
     credit_NGT = jnp.where(alone_N1T, return_NGT, above_NGT - mean_N1T)
     several_N11 = (group(traj.valid_B) > 0).sum(1)[:, None, None] >= 2
-    return ungroup(jnp.where((mask_NGT > 0) & several_N11, credit_NGT, 0.0))
+    return CreditOut(
+      ungroup(jnp.where((mask_NGT > 0) & several_N11, credit_NGT, 0.0))
+    )
 
 
 def _path_weight(traj: Trajectories) -> Array:

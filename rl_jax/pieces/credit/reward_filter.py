@@ -1,18 +1,16 @@
 """Likelihood of samples that pass a filter: expert iteration and its kin."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class RewardAtLeast:
+class RewardAtLeast(Credit):
   """A = 1[R >= threshold] n / m, m of the group's n valid rows pass.
 
   Every prompt with a row that passes has the weight of n rows; one without any
@@ -22,20 +20,22 @@ class RewardAtLeast:
   """
 
   threshold: float = 1.0
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     passes_B = valid_B * (reward_B >= self.threshold)
     sums = lambda x_B: by_group(x_B, traj.group_size).sum(1, keepdims=True)
     passes_NG = by_group(passes_B, traj.group_size)
-    return ungroup(passes_NG * safe_divide(sums(valid_B), sums(passes_B)))
+    return CreditOut(
+      ungroup(passes_NG * safe_divide(sums(valid_B), sums(passes_B)))
+    )
 
 
 @piece
-class BestFraction:
+class BestFraction(Credit):
   """A = 1[R >= q] n / m, q the reward of rank ceil(fraction n) of the batch.
 
   m of the batch's n valid rows pass; those that tie with the last one do, too.
@@ -46,10 +46,10 @@ class BestFraction:
   """
 
   fraction: float = ranged(0.1, 0.0, 1.0, open_low=True)
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     valid_B = traj.valid_B > 0
     count = valid_B.sum()
@@ -59,4 +59,4 @@ class BestFraction:
     rank = jnp.ceil(self.fraction * count).astype(jnp.int32)
     least = falling_B[jnp.maximum(rank, 1) - 1]
     passes_B = (valid_B & (reward_B >= least)).astype(jnp.float32)
-    return passes_B * safe_divide(1.0 * count, passes_B.sum())
+    return CreditOut(passes_B * safe_divide(1.0 * count, passes_B.sum()))

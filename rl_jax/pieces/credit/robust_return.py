@@ -1,18 +1,16 @@
 """DR-RPO: rewards cut where the worst case of a total-variation ball does."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class RobustReturn:
+class RobustReturn(Credit):
   """min(R_k, a), a the smallest reward that at most rho n of n rewards exceed.
 
   Over the valid rows of a group; to be centred next (GroupCenter). The smallest
@@ -33,11 +31,11 @@ class RobustReturn:
   """
 
   rho: float = ranged(0.25, 0.0, 1.0, open_high=True)  # total variation
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
@@ -47,4 +45,6 @@ class RobustReturn:
     most_N1 = self.rho * valid_NG.sum(1, keepdims=True) + 1e-3
     cut_NG = jnp.where(valid_NG & (above_NG <= most_N1), credit_NG, jnp.inf)
     least_N1 = cut_NG.min(1, keepdims=True)
-    return ungroup(jnp.where(valid_NG, jnp.minimum(credit_NG, least_N1), 0.0))
+    return CreditOut(
+      ungroup(jnp.where(valid_NG, jnp.minimum(credit_NG, least_N1), 0.0))
+    )

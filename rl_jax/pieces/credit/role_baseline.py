@@ -1,7 +1,5 @@
 """SPIRAL: the return minus the running mean of its role in the game."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -9,11 +7,12 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array
 
 
 @piece
-class RoleBaseline:
+class RoleBaseline(Credit):
   """A = R - b_p with b_p of before the rollout, p the role of the row.
 
     b_p <- decay^n b_p + (1 - decay^n) mean R     over the n valid rows of p
@@ -29,20 +28,16 @@ class RoleBaseline:
 
   decay: float = ranged(0.95, 0.0, 1.0)
   roles: int = ranged(2, 1, static=True)
-  role: ClassVar[str] = 'credit'
-  reads: ClassVar[dict[str, str]] = {
-    'role_B': 'number of the role that the row plays, from 0'
-  }
+  reads = {'role_B': 'number of the role that the row plays, from 0'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No game has been seen."""
     del num_prompts
     return {'mean': jnp.zeros(self.roles)}
 
-  def __call__(
-    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(reward_B, 1)
     zero_B = jnp.zeros_like(reward_B)
     role_B = traj.extras.get('role_B', zero_B).astype(jnp.int32) % self.roles
@@ -55,4 +50,4 @@ class RoleBaseline:
     mean_R = safe_divide(total(known_B), count_R)
     kept_R = self.decay**count_R
     after_R = kept_R * state['mean'] + (1.0 - kept_R) * mean_R
-    return reward_B - state['mean'][role_B], {'mean': after_R}
+    return CreditOut(reward_B - state['mean'][role_B], {'mean': after_R})

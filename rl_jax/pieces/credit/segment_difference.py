@@ -1,17 +1,15 @@
 """The difference of values at the two ends of a token's segment."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class SegmentDifference:
+class SegmentDifference(Credit):
   """A_t = V(c_{j+1}) - V(c_j) for tokens c_j < t <= c_{j+1}.
 
   The value behind the last cut is the reward of the response; tokens up to the
@@ -21,10 +19,9 @@ class SegmentDifference:
   math_episode_generator_with_mc_advantages.py.
   """
 
-  role: ClassVar[str] = 'credit'
-
-  def __call__(self, credit: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit, 1)
     cut_BC = row_inputs.read(traj, 'cut_BC')
     value_BC = row_inputs.read(traj, 'cut_value_BC')
@@ -35,4 +32,4 @@ class SegmentDifference:
     segment_BT = behind_BTC.sum(axis=2)  # 0: before the first cut
     value = lambda i: jnp.take_along_axis(ends_BC, i, axis=1)
     difference_BT = value(segment_BT) - value(jnp.maximum(segment_BT - 1, 0))
-    return jnp.where(segment_BT > 0, difference_BT, 0.0)
+    return CreditOut(jnp.where(segment_BT > 0, difference_BT, 0.0))

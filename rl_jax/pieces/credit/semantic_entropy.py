@@ -1,7 +1,5 @@
 """SEED-GRPO: small updates where the answers of a prompt disagree."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -14,11 +12,12 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class SemanticEntropyScale:
+class SemanticEntropyScale(Credit):
   """A_k * f(alpha H / log n): n valid rows, H the entropy of their answers.
 
     P(C) = sum of exp(mean_t logp_old) in cluster C, as a share of the group
@@ -37,11 +36,10 @@ class SemanticEntropyScale:
   alpha: float = ranged(0.0417, 0.0)
   estimator: str = chosen('likelihood', ('likelihood', 'count', 'monte_carlo'))
   scale: str = chosen('reciprocal', ('reciprocal', 'linear', 'exponential'))
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('logp',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp',)
+  min_group_size = 2
 
-  def entropy(self, traj: Trajectories) -> Array:
+  def _entropy(self, traj: Trajectories) -> Array:
     """Entropy of the answers of every prompt, in nats, [N]."""
     same_NGG, _ = same_answer(traj, merge_missing=False)
     valid_NG = by_group(traj.valid_B, traj.group_size)
@@ -56,16 +54,17 @@ class SemanticEntropyScale:
       share_NG = safe_divide(share_NG, share_NG.sum(1, keepdims=True))
     return answer_entropy(share_NG, cluster_NG)
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     count_N = by_group(traj.valid_B, traj.group_size).sum(1)
     limit_N = jnp.log(jnp.maximum(count_N, 1.0))
-    z_N = self.alpha * safe_divide(self.entropy(traj), limit_N)
+    z_N = self.alpha * safe_divide(self._entropy(traj), limit_N)
     factor_N = {
       'reciprocal': 1.0 / (1.0 + z_N),
       'linear': 1.0 - z_N,
       'exponential': jnp.exp(-z_N),
     }[self.scale]
     credit_NG = by_group(credit_B, traj.group_size)
-    return ungroup(credit_NG * factor_N[:, None])
+    return CreditOut(ungroup(credit_NG * factor_N[:, None]))

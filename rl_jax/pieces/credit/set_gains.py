@@ -1,7 +1,5 @@
 """SubPO: every token is credited with what it added to a set function."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,11 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class SetGains:
+class SetGains(Credit):
   """A_t = coef * sum of the marginal gains of tokens t, t + 1, ...
 
   Reads extras['marginal_gain_BT'], F(prefix and token) - F(prefix) of a
@@ -24,13 +22,13 @@ class SetGains:
   """
 
   coef: float = ranged(1.0)  # advantage per unit of F
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     gain_BT = row_inputs.read(traj, 'marginal_gain_BT')
     chex.assert_equal_shape([gain_BT, traj.mask_BT])
     kept_BT = jnp.where(traj.mask_BT > 0, gain_BT, 0.0)
     togo_BT = reverse_linear_scan(kept_BT, jnp.ones_like(kept_BT))
-    return credit_B[:, None] + self.coef * togo_BT
+    return CreditOut(credit_B[:, None] + self.coef * togo_BT)

@@ -1,7 +1,5 @@
 """SALT: a step that several episodes share has the mean of their advantages."""
 
-from typing import ClassVar
-
 import chex
 from jax import lax
 import jax.numpy as jnp
@@ -10,13 +8,14 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array
 
 _END = -2  # the state behind the last turn
 
 
 @piece
-class SharedSteps:
+class SharedSteps(Credit):
   """A of turn k = mean of A over the turns of the group that are the same step.
 
   A step is (state, action, next state), and with history = h the h steps before
@@ -27,11 +26,11 @@ class SharedSteps:
   """
 
   history: int = ranged(0, 0, static=True)
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     view, size = turn_view(traj), traj.group_size
     live_BK = view.played_BK * (traj.valid_B > 0)[:, None]
@@ -43,7 +42,7 @@ class SharedSteps:
     groups = [by_group(x, size) for x in (step_BK3, live_BK, credit_BK)]
     # One group at a time: every turn is compared with every other.
     shared_NGK = lax.map(lambda group: self._shared(*group), tuple(groups))
-    return view.on_tokens(ungroup(shared_NGK))
+    return CreditOut(view.on_tokens(ungroup(shared_NGK)))
 
   def _shared(self, step_GK3, live_GK, credit_GK):
     """Means of one group."""

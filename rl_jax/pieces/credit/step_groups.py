@@ -1,7 +1,5 @@
 """GiGPO: steps of a group that begin in the same state are compared, too."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ from rl_jax.pieces.ops.masking import by_group, safe_divide, safe_sqrt
 from rl_jax.pieces.ops.masking import ungroup as ungrouped
 from rl_jax.pieces.ops.turns import TurnView, turn_view
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array, Metrics, Trajectories, static
 
 
@@ -33,7 +32,7 @@ def _visits(state_GK: Array, known_GK: Array) -> Array:
 
 
 @piece
-class StepGroups:
+class StepGroups(Credit):
   """A_E + weight (G_k - mean of G over the turns of the group in this state).
 
     G_k = r_k + gamma G_{k+1}, of the record's rewards of turns
@@ -50,11 +49,11 @@ class StepGroups:
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
   scale: bool = static(default=False)
   eps: float = ranged(1e-6, 0.0, open_low=True)  # in units of the reward
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     view = turn_view(traj)
     reward_BK = view.rewards(traj.reward_B)
@@ -66,7 +65,7 @@ class StepGroups:
       for x in (return_BK, view.state_BK, _known(view, traj))
     )
     step_BK = ungrouped(jax.vmap(self._compared)(*grouped))
-    return view.on_tokens(credit_B[:, None] + self.weight * step_BK)
+    return CreditOut(view.on_tokens(credit_B[:, None] + self.weight * step_BK))
 
   def measure(self, traj: Trajectories) -> Metrics:
     """The share of states of a group that are met once: at 1 this is GRPO."""

@@ -1,19 +1,17 @@
 """THR: only tokens that move the right responses much are trained."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.token_influence import influence, mixed, threshold
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.statistics.group_probs import GroupProbs
-from rl_jax.types import Array, Trajectories
 
 
 @piece
-class TokenHiddenReward:
+class TokenHiddenReward(Credit):
   """A_jk (1 + direction sign(THR_jk)) where |THR_jk| > tau, else 0.
 
     THR_jk = s_jk in right rows, -s_jk in wrong ones (see `influence`)
@@ -28,12 +26,12 @@ class TokenHiddenReward:
   direction: float = ranged(0.1, -1.0, 1.0)
   beta: float = ranged(1.0, 0.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple] = ('hidden', GroupProbs())
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden', GroupProbs())
+  min_group_size = 2
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     right_B, _, share_B = mixed(traj, self.correct_above)
     s_BT = influence(traj, right_B)
@@ -43,4 +41,4 @@ class TokenHiddenReward:
       jnp.abs(s_BT) > tau_B[:, None], 1.0 + self.direction * sign_BT, 0.0
     )
     factor_BT = jnp.where((share_B > 0)[:, None], factor_BT, 1.0)
-    return credit_B[:, None] * factor_BT
+    return CreditOut(credit_B[:, None] * factor_BT)

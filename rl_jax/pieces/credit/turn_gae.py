@@ -1,12 +1,14 @@
 """Generalised advantage estimation with turns as steps."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.turns import TurnView, turn_advantages, turn_view
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import Array, Trajectories, static
 
 
@@ -18,7 +20,7 @@ def _first_values(view: TurnView, values_BT: Array) -> Array:
 def _behind(view: TurnView, traj: Trajectories) -> Array:
   """V at the last token of the last turn of a cut episode, else 0, [B, K]."""
   left_BK = jnp.cumsum(view.played_BK[:, ::-1], axis=1)[:, ::-1]
-  cut_BK = view.played_BK * (left_BK == 1) * (~traj.finished_B)[:, None]
+  cut_BK = view.played_BK * (left_BK == 1) * row_inputs.cut_B(traj)[:, None]
   end_BT = jnp.where(view.last_BT() > 0, traj.values_BT, 0.0)
   return cut_BK * view.total(end_BT)
 
@@ -33,14 +35,16 @@ def _turn_gae(fields: Any, reward: Array, traj: Trajectories):
 
 
 @piece
-class TurnGAE:
+class TurnGAE(Credit):
   """A_k = delta_k + gamma lam A_{k+1}, delta_k = r_k + gamma V_{k+1} - V_k.
 
   V_k is the value at the first trained token of turn k. Behind the last turn it
   is 0; with `bootstrap` it is V at the last token of a cut episode, of one that
-  has not finished (by Reply.truncated or a limit of rollout.turns), as in
-  ExtendedGAE: what the policy would read next is in no record. All tokens of a
-  turn have its advantage.
+  has not finished (by Reply.truncated or a limit of rollout.turns), or of a
+  response that goes on in the next iteration, as in ExtendedGAE: what the
+  policy would read next is in no record. A single response that ended at the
+  token limit was judged and is not cut. All tokens of a turn have its
+  advantage.
   Source: "High-Dimensional Continuous Control Using Generalized Advantage
   Estimation", with a turn as the step.
   """
@@ -48,17 +52,17 @@ class TurnGAE:
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view, advantage_BK, _ = _turn_gae(self, reward, traj)
-    return view.on_tokens(advantage_BK)
+    return CreditOut(view.on_tokens(advantage_BK))
 
 
 @piece
-class TurnLambdaReturn:
+class TurnLambdaReturn(ValueTarget):
   """Targets of the value head: TurnGAE(gamma, lam) + V_k on tokens of turn k.
 
   Source: as TurnGAE.
@@ -67,10 +71,10 @@ class TurnLambdaReturn:
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
   lam: float = ranged(0.95, 0.0, 1.0)
   bootstrap: bool = static(default=False)
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = ('values',)
+  needs = ('values',)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> returns [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view, advantage_BK, value_BK = _turn_gae(self, reward, traj)
-    return view.on_tokens(advantage_BK + value_BK)
+    return CreditOut(view.on_tokens(advantage_BK + value_BK))

@@ -1,18 +1,16 @@
 """Returns of turns, and their unbiased baseline from the group."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 
 
 @piece
-class TurnReturn:
+class TurnReturn(Credit):
   """A_k = G_k = r_k + gamma G_{k+1} on all tokens of turn k.
 
   Tokens inside a turn are not discounted, so that long words cost nothing.
@@ -20,16 +18,18 @@ class TurnReturn:
   """
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
-  role: ClassVar[str] = 'credit'
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view = turn_view(traj)
-    return view.on_tokens(view.returns(view.rewards(reward), self.gamma))
+    return CreditOut(
+      view.on_tokens(view.returns(view.rewards(reward), self.gamma))
+    )
 
 
 @piece
-class TurnLeaveOneOut:
+class TurnLeaveOneOut(Credit):
   """A_k = G_k - mean of G_k over the other rows that have reached turn k.
 
   The mean is over valid rows of the group; a row that is alone at its turn
@@ -40,11 +40,11 @@ class TurnLeaveOneOut:
   """
 
   gamma: float = ranged(1.0, 0.0, 1.0)  # discount per turn
-  role: ClassVar[str] = 'credit'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     view = turn_view(traj)
     return_BK = view.returns(view.rewards(reward), self.gamma)
     live_BK = view.played_BK * (traj.valid_B > 0)[:, None]
@@ -55,4 +55,4 @@ class TurnLeaveOneOut:
     others_NGK = live_NGK.sum(axis=1, keepdims=True) - live_NGK
     sum_NGK = return_NGK.sum(axis=1, keepdims=True) - return_NGK
     baseline_BK = ungroup(safe_divide(sum_NGK, others_NGK))
-    return view.on_tokens((return_BK - baseline_BK) * live_BK)
+    return CreditOut(view.on_tokens((return_BK - baseline_BK) * live_BK))

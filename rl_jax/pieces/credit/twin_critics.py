@@ -1,6 +1,6 @@
 """Digi-Q: advantages and temporal-difference targets of two critics."""
 
-from typing import ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -11,13 +11,20 @@ from rl_jax.pieces.ops.masking import last_token, masked_sum, zero_masked
 from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.policies import Average
+from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
+from rl_jax.pieces.statistics.critic_value import CriticValue
 
 _NEEDS = ('value_heads', 'value_heads_after')
+_POLICY = 'slow_critics'
+_SLOW = (
+  *(CriticValue(_POLICY, head) for head in (0, 1)),
+  *(CriticValue(_POLICY, head, after=True) for head in (2, 3)),
+)
 
 
 @piece
-class TwinAdvantage:
+class TwinAdvantage(Credit):
   """A = max(Q_1, Q_2)(s, a) - max(V_1, V_2)(s) of a row that is one action.
 
   The outputs of the value head are V_1, V_2, Q_1, Q_2: V before the first
@@ -30,51 +37,71 @@ class TwinAdvantage:
   smaller.
   """
 
-  role: ClassVar[str] = 'credit'
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  needs = _NEEDS
+  num_values = 4
 
-  def __call__(self, credit_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
     after_BTH = row_inputs.read(traj, 'value_heads_after')
     mask_BT, first_BT = traj.mask_BT, _first(traj.mask_BT)
     value_B = masked_sum(traj.values_BTH[..., :2].max(-1), first_BT, axis=1)
     advantage_B = last_token(after_BTH[..., 2:4].max(-1), mask_BT) - value_B
-    return jnp.where(traj.finished_B, advantage_B, 0.0)
+    return CreditOut(jnp.where(traj.finished_B, advantage_B, 0.0))
 
 
 @piece
-class TwinTargets:
+class TwinTargets(ValueTarget):
   """ret = (Q_1(s, a), Q_2(s, a), r + gamma V_1(s'), r + gamma V_2(s')).
 
   Of V_1, V_2, Q_1, Q_2 for the turn (s, a, r, s') of each token: r is what the
-  turn earned, V(s') is read before the next turn, and is 0 behind the last.
-  V thus becomes the mean of Q over the recorded actions. Values are those of
-  the weights that were scored, which stand for the slow critics. A reward [B]
-  is that of the last turn.
-  Source: as TwinAdvantage, whose targets are moving averages (tau 0.1).
+  turn earned, V(s') is read before the next turn, and is 0 after the last. V
+  thus becomes the mean of Q over the recorded actions. With `decay` values are
+  those of slow critics, a moving average of the weights; without it they are of
+  the weights that were scored. A reward [B] is that of the last turn.
+  Source: as TwinAdvantage, whose targets are moving averages (tau 0.1 a step of
+  the critics, a decay of 0.9).
   """
 
   gamma: float = ranged(0.95, 0.0, 1.0)  # discount per turn
-  role: ClassVar[str] = 'value_target'
-  needs: ClassVar[tuple[str, ...]] = _NEEDS
-  num_values: ClassVar[int] = 4
+  decay: float | None = ranged(None, 0.0, 1.0)  # an iteration
+  num_values = 4
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  @property
+  def needs(self) -> tuple[Any, ...]:
+    """All heads, and those of the slow critics if there are any."""
+    return _NEEDS if self.decay is None else (*_NEEDS, *_SLOW)
+
+  @property
+  def policies(self) -> dict[str, Any]:
+    """The slow critics."""
+    if self.decay is None:
+      return {}
+    return {_POLICY: Average(decay=self.decay)}
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Shaped rewards [B] or [B, T] -> targets [B, T, 4]."""
-    turns, before_BTH = turn_view(traj), traj.values_BTH
-    after_BTH = row_inputs.read(traj, 'value_heads_after')
+    reward, traj = ctx.credit, ctx.traj
+    turns, values = turn_view(traj), self._values(traj)
     last_BT, targets = turns.last_BT(), []
-    for head in (2, 3):
-      q_BK = turns.total(zero_masked(after_BTH[..., head], last_BT))
+    for q_BT in values[2:]:
+      q_BK = turns.total(zero_masked(q_BT, last_BT))
       targets.append(turns.on_tokens(q_BK))
-    for head in (0, 1):
-      value_BK = turns.total(zero_masked(before_BTH[..., head], turns.first_BT))
+    for value_BT in values[:2]:
+      value_BK = turns.total(zero_masked(value_BT, turns.first_BT))
       next_BK = next_kept(value_BK, turns.played_BK)
       target_BK = turns.rewards(reward) + self.gamma * next_BK
       targets.append(turns.on_tokens(target_BK))
-    return jnp.stack(targets, axis=-1)
+    return CreditOut(jnp.stack(targets, axis=-1))
+
+  def _values(self, traj):
+    """V_1, V_2 before tokens, Q_1, Q_2 after them, each [B, T]."""
+    if self.decay is not None:
+      return [row_inputs.read(traj, need.name) for need in _SLOW]
+    after_BTH = row_inputs.read(traj, 'value_heads_after')
+    before = [traj.values_BTH[..., head] for head in (0, 1)]
+    return before + [after_BTH[..., head] for head in (2, 3)]
 
 
 def _first(mask_BT):

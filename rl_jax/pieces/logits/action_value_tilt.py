@@ -1,19 +1,16 @@
 """ILQL's acting rule: the cloned policy, tilted by what actions are worth."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.logits.transforms import NO_OTHERS
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LogitContext, LogitTransform
 from rl_jax.pieces.statistics.action_values import split
 from rl_jax.types import Array
 
 
 @piece
-class ActionValueTilt:
+class ActionValueTilt(LogitTransform):
   """pi'(v) = pi(v) exp(min(beta (min(Q_1(v), Q_2(v)) - V), clip)) / Z.
 
   The values are outputs of the policy's own value head, without gradient. clip
@@ -26,20 +23,12 @@ class ActionValueTilt:
 
   beta: float = ranged(16.0, 0.0)  # nats per unit of reward
   clip: float | None = ranged(0.0, 0.0)  # nats
-  value_heads: ClassVar[bool] = True
-  role: ClassVar[str] = 'logits'
+  value_heads = True
 
-  def __call__(
-    self,
-    logits_RV: Array,
-    others: Mapping[str, Array] = NO_OTHERS,
-    *,
-    values_RH: Array,
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
     """Logits of pi'; values: the outputs of the value head, [R, 1 + 2 V]."""
-    del others
-    value_R, q_R2V = split(values_RH)
+    value_R, q_R2V = split(ctx.values_RH)
     gain_RV = self.beta * (q_R2V.min(axis=-2) - value_R[..., None])
     if self.clip is not None:
       gain_RV = jnp.minimum(gain_RV, self.clip)
-    return logits_RV + gain_RV
+    return ctx.logits_RV + gain_RV

@@ -1,20 +1,19 @@
 """NLPO: only tokens that a lagged copy of the policy finds likely."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.logits.transforms import NO_OTHERS
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import CopyEvery
+from rl_jax.pieces.roles import LogitContext, LogitTransform
 from rl_jax.types import Array, static
 
 
 @piece
-class LaggedSupport:
+class LaggedSupport(LogitTransform):
   """pi~(v) = pi(v) 1[v in S] / Z, Z the mass of S under pi.
 
     S = the likely tokens of the copy, up to and with the one that brings their
@@ -35,7 +34,6 @@ class LaggedSupport:
   min_percent: int = ranged(100, 1, 100, static=True)
   always: tuple[int, ...] = static(default=())  # besides special tokens
   period: int = ranged(5, 1, static=True)  # iterations between copies
-  role: ClassVar[str] = 'logits'
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no token is left out, or an empty text."""
@@ -55,11 +53,10 @@ class LaggedSupport:
     """The copy, by the name under which its logits come."""
     return {'lagged': CopyEvery(iterations=self.period)}
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
     """Logits of pi~, -inf outside S."""
-    lagged_RV = others.get('lagged')
+    logits_RV = ctx.logits_RV
+    lagged_RV = ctx.others.get('lagged')
     if lagged_RV is None:
       return logits_RV  # evaluation: the policy without its mask
     probs_RV = jax.nn.softmax(lagged_RV, axis=-1)

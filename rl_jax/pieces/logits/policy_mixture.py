@@ -1,19 +1,18 @@
 """The geometric mixture of the policy and another one, token by token."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.logits.transforms import NO_OTHERS
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average, Frozen
+from rl_jax.pieces.roles import LogitContext, LogitTransform
 from rl_jax.types import Array
 
 
 @piece
-class PolicyMixture:
+class PolicyMixture(LogitTransform):
   """log pi'(v) = (1 - coef) log pi(v) + coef log pi_other(v) - log Z.
 
   The other is the reference or, with a decay, the moving average of the policy.
@@ -24,7 +23,6 @@ class PolicyMixture:
 
   coef: float = ranged(0.125, 0.0, 1.0)
   decay: float | None = ranged(None, 0.0, 1.0)
-  role: ClassVar[str] = 'logits'
 
   @property
   def policies(self) -> dict[str, Any]:
@@ -33,16 +31,15 @@ class PolicyMixture:
       return {'reference': Frozen()}
     return {'average': Average(decay=self.decay)}
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
     """Logits of pi'."""
-    other_RV = others.get('reference' if self.decay is None else 'average')
+    logits_RV = ctx.logits_RV
+    other_RV = ctx.others.get('reference' if self.decay is None else 'average')
     if other_RV is None:
       return logits_RV
     return _share(1.0 - self.coef, logits_RV) + _share(self.coef, other_RV)
 
 
-def _share(weight: Array, logits_RV: Array) -> Array:
+def _share(weight: Array | float, logits_RV: Array) -> Array:
   """weight * logits, and 0 for weight 0: logits may be -inf behind a cut."""
   return weight * jnp.where(weight > 0, logits_RV, 0.0)

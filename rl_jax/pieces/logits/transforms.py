@@ -1,11 +1,10 @@
 """Transforms of the sampling distribution, replayed when scoring.
 
-A transform is called with the logits of the policy, and with those of the other
-policies that the transforms of the method list in `policies`, by name.
+They see the logits of the policy, and those of the other policies that the
+transforms of the method list in `policies`, by name.
 """
 
 from collections.abc import Mapping
-import types
 from typing import Any
 
 import jax
@@ -13,25 +12,22 @@ import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import NO_OTHERS, LogitContext, LogitTransform
 from rl_jax.types import Array
-
-NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
 @piece
-class Temperature:
+class Temperature(LogitTransform):
   """logits / temperature."""
 
   temperature: float = ranged(1.0, 0.0, open_low=True)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
-    return logits_RV / self.temperature
+  def __call__(self, ctx: LogitContext) -> Array:
+    return ctx.logits_RV / self.temperature
 
 
 @piece
-class TopK:
+class TopK(LogitTransform):
   """Keeps the k largest logits; ties with the k-th stay."""
 
   k: int = ranged(50, 1, static=True)
@@ -42,16 +38,15 @@ class TopK:
       return ''
     return f'k = {self.k} keeps all {vocab_size} tokens'
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     k = min(self.k, logits_RV.shape[-1])
     least_R1 = jax.lax.top_k(logits_RV, k)[0][..., -1:]
     return jnp.where(logits_RV >= least_R1, logits_RV, -jnp.inf)
 
 
 @piece
-class TopP:
+class TopP(LogitTransform):
   """Keeps the smallest set of likely tokens with mass of at least p.
 
   A token stays if the tokens before it, by falling probability, have a mass
@@ -61,9 +56,8 @@ class TopP:
 
   p: float = ranged(1.0, 0.0, 1.0, open_low=True)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     falling_RV = jnp.sort(probs_RV, axis=-1, descending=True)
     before_RV = jnp.cumsum(falling_RV, axis=-1) - falling_RV
@@ -74,7 +68,7 @@ class TopP:
 
 
 @piece
-class MinP:
+class MinP(LogitTransform):
   """Keeps tokens with at least p times the largest probability.
 
   Source: min-p sampling (2407.01082).
@@ -82,9 +76,8 @@ class MinP:
 
   p: float = ranged(0.0, 0.0, 1.0)
 
-  def __call__(
-    self, logits_RV: Array, others: Mapping[str, Array] = NO_OTHERS
-  ) -> Array:
+  def __call__(self, ctx: LogitContext) -> Array:
+    logits_RV = ctx.logits_RV
     probs_RV = jax.nn.softmax(logits_RV, axis=-1)
     least_R1 = self.p * probs_RV.max(axis=-1, keepdims=True)
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
@@ -102,13 +95,13 @@ def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
 def policy_names(transforms: tuple) -> list[str]:
   """Names of the policies that the transforms read, sorted."""
   return sorted(
-    {name for t in transforms for name in getattr(t, 'policies', {})}
+    {name for transform in transforms for name in transform.policies}
   )
 
 
 def read_values(transforms: tuple) -> bool:
   """Whether a transform reads outputs of the policy's value head."""
-  return any(getattr(t, 'value_heads', False) for t in transforms)
+  return any(transform.value_heads for transform in transforms)
 
 
 def apply_transforms(
@@ -127,13 +120,10 @@ def apply_transforms(
   logits_RV = logits_RV / temperature
   others = {name: other_RV / temperature for name, other_RV in others.items()}
   for transform in transforms:
-    own = {}
-    if read_values((transform,)):
-      if values_RH is None:
-        raise ValueError(
-          f'{type(transform).__name__} reads the value head, which beam search '
-          'and rollout.speculative do not compute'
-        )
-      own['values_RH'] = values_RH
-    logits_RV = transform(logits_RV, others, **own)
+    if transform.value_heads and values_RH is None:
+      raise ValueError(
+        f'{type(transform).__name__} reads the value head, which beam search '
+        'and rollout.speculative do not compute'
+      )
+    logits_RV = transform(LogitContext(logits_RV, others, values_RH))
   return logits_RV

@@ -1,6 +1,6 @@
 """Value heads that learn the labels of several aspects of a response."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -9,11 +9,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import last_token, masked_mean, safe_divide
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class AspectRegression:
+class AspectRegression(Loss):
   """Mean over the labels of a batch of (V_a(prompt and response) - label_a)^2.
 
   V_a is value head a behind the last trained token. Labels that are missing
@@ -24,24 +24,20 @@ class AspectRegression:
 
   num_aspects: int = ranged(2, 1, static=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  from_data: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads_after',)
+  from_data = True
+  needs = ('value_heads_after',)
 
   @property
   def num_values(self) -> int:
     """Outputs of the value head that it needs."""
     return self.num_aspects
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar.
 
     Raises: ValueError if the data have another number of aspects.
     """
-    del key
+    traj = ctx.traj
     label_BA = row_inputs.read(traj, 'aspect_label_BA')
     if label_BA.shape[1] != self.num_aspects:
       raise ValueError(
@@ -51,14 +47,17 @@ class AspectRegression:
     known_BA = (label_BA > row_inputs.NO_LABEL).astype(jnp.float32)
     weight_BA = known_BA * row_weight(traj)[:, None]
     heads = range(self.num_aspects)
-    value_BTH = stats['value_heads_after']
+    value_BTH = ctx.stats['value_heads_after']
     value_BA = jnp.stack(
       [last_token(value_BTH[..., a], traj.mask_BT) for a in heads], axis=1
     )
     error_BA = jnp.where(known_BA > 0, value_BA - label_BA, 0.0)
     on_BA = (weight_BA > 0).astype(jnp.float32)
     loss = safe_divide((error_BA**2 * weight_BA).sum(), on_BA.sum())
-    return loss, {
-      f'value/error_{a}': masked_mean(jnp.abs(error_BA[:, a]), on_BA[:, a])
-      for a in heads
-    }
+    return LossOut(
+      loss,
+      {
+        f'value/error_{a}': masked_mean(jnp.abs(error_BA[:, a]), on_BA[:, a])
+        for a in heads
+      },
+    )

@@ -1,6 +1,6 @@
 """Direct advantage: the critic learns how often a step leads to the answer."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 
@@ -9,11 +9,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import last_token, masked_mean
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss
 
 
 @piece
-class CandidateValue:
+class CandidateValue(ValueLoss):
   """coef * mean over states of -(q log sigmoid(V) + (1 - q) log sigmoid(-V)).
 
   A state is that behind the candidate step of a row, V the value head there,
@@ -26,22 +26,19 @@ class CandidateValue:
 
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'value'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('values_after',)
+  needs = ('values_after',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     rate_B = row_inputs.read(traj, 'candidate_value_B').clip(0.0, 1.0)
     ends_B = row_inputs.read(traj, 'candidate_ends_B')
     weight_B = row_weight(traj) * (1.0 - ends_B)
-    value_B = last_token(stats['values_after'], traj.mask_BT)
+    value_B = last_token(ctx.stats['values_after'], traj.mask_BT)
     # -q log sigmoid(V) - (1 - q) log sigmoid(-V)
     loss_B = jax.nn.softplus(value_B) - rate_B * value_B
     error_B = jax.nn.sigmoid(value_B) - rate_B
-    return self.coef * masked_mean(loss_B, weight_B), {
-      'value/error': masked_mean(error_B**2, weight_B)
-    }
+    return LossOut(
+      self.coef * masked_mean(loss_B, weight_B),
+      {'value/error': masked_mean(error_B**2, weight_B)},
+    )

@@ -1,6 +1,6 @@
 """CISPO: the importance weight is clipped, the gradient never is."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class CISPO:
+class CISPO(Loss):
   """l_t = -sg[clip(r_t, 1 - clip_low, 1 + clip_high)] A_t logp_t.
 
     r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
@@ -27,19 +27,17 @@ class CISPO:
   clip_low: float = ranged(0.2, 0.0, 1.0)  # 1 is no lower bound
   clip_high: float = ranged(0.28, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
     low, high = 1.0 - self.clip_low, 1.0 + self.clip_high
     weight_BT = jax.lax.stop_gradient(jnp.clip(ratio_BT, low, high))
-    return -weight_BT * adv_BT * logp_BT, {
-      'policy/clip_fraction': (ratio_BT < low) | (ratio_BT > high)
-    }
+    return LossOut(
+      -weight_BT * adv_BT * logp_BT,
+      {'policy/clip_fraction': (ratio_BT < low) | (ratio_BT > high)},
+    )

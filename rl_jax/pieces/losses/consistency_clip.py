@@ -1,6 +1,6 @@
 """COPO: a second, prompt-level advantage blended in by answer entropy."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -10,18 +10,22 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.clusters import answer_entropy, cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import (
   by_group,
+  is_rounding,
   masked_center,
+  masked_max,
   masked_mean,
+  masked_min,
   masked_var,
   safe_sqrt,
 )
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array, Trajectories
 
 
 @piece
-class ConsistencyClip:
+class ConsistencyClip(Loss):
   """w clip(A) + (1 - w) clip(B), both terms the clipped surrogate of PPO.
 
     A        the advantages of the credit chain (local)
@@ -43,30 +47,30 @@ class ConsistencyClip:
   clip_low: float = ranged(0.2, 0.0, 1.0)
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def blend(self, traj: Trajectories) -> tuple[Array, Array]:
+  def _blend(self, traj: Trajectories) -> tuple[Array, Array]:
     """(w, B), each [N]."""
     valid_NG = by_group(traj.valid_B, traj.group_size)
     same_NGG, _ = same_answer(traj, merge_missing=False)
     entropy_N = answer_entropy(*cluster_mass(valid_NG, same_NGG))
     weight_N = jax.nn.sigmoid(self.gamma * (entropy_N - self.rho))
     reward_NG = by_group(traj.reward_B, traj.group_size)
-    mean_N = masked_mean(reward_NG, valid_NG, axis=1)
+    # The smallest is taken off first, so that equal rewards have equal means.
+    low = masked_min(reward_NG, valid_NG)
+    mean_N = masked_mean(reward_NG - low, valid_NG, axis=1)
     live_N = (valid_NG.sum(1) > 0).astype(jnp.float32)
     std = safe_sqrt(masked_var(mean_N, live_N, ddof=1))
-    return weight_N, masked_center(mean_N, live_N) / (std + self.eps)
+    flat = is_rounding(std, jnp.abs(low) + masked_max(mean_N, live_N))
+    apart_N = masked_center(mean_N, live_N) / (std + self.eps)
+    return weight_N, jnp.where(flat, 0.0, apart_N)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
-    weight_N, global_N = self.blend(traj)
+    weight_N, global_N = self._blend(traj)
     weight_B1 = jnp.repeat(weight_N, traj.group_size)[:, None]
     global_B1 = jnp.repeat(global_N, traj.group_size)[:, None]
     global_BT = global_B1 * traj.mask_BT
@@ -74,7 +78,10 @@ class ConsistencyClip:
     limits = (self.clip_low, self.clip_high)
     local_BT = clipped_surrogate(ratio_BT, adv_BT, *limits)
     shared_BT = clipped_surrogate(ratio_BT, global_BT, *limits)
-    return weight_B1 * local_BT + (1.0 - weight_B1) * shared_BT, {
-      'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
-      'policy/local_weight': weight_N.mean(),
-    }
+    return LossOut(
+      weight_B1 * local_BT + (1.0 - weight_B1) * shared_BT,
+      {
+        'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
+        'policy/local_weight': weight_N.mean(),
+      },
+    )

@@ -1,6 +1,6 @@
 """CoPG: differences of regularised rewards inside a group go to zero."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -18,11 +18,11 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class CoPG:
+class CoPG(Loss):
   """L = mean over groups of 1 / (k - 1) sum_{i > j} (S_i - S_j)^2.
 
     S_i = R_i - coef h_i,  h_i = sum over the row's trained tokens of
@@ -38,17 +38,13 @@ class CoPG:
 
   coef: float = ranged(0.1, 0.0, open_low=True)  # reward per nat
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    traj = ctx.traj
+    logp_BT, mask_BT = ctx.stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, mask_BT])
     ratio_B = exact_log_ratio(logp_BT, traj.logp_ref_BT, mask_BT)
     score_NG = by_group(row_credit(traj) - self.coef * ratio_B, traj.group_size)
@@ -59,4 +55,4 @@ class CoPG:
     loss_N = masked_sum(squares_NG, weight_NG, axis=1) * count_N
     loss_N = safe_divide(loss_N, (count_N - 1.0) * (count_N > 1))
     loss = mean_over_groups(loss_N, weight_NG.ravel())
-    return loss, {'policy/contrast': loss}
+    return LossOut(loss, {'policy/contrast': loss})

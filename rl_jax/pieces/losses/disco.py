@@ -1,6 +1,6 @@
 """DisCO: right answers above a soft maximum of the wrong ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -11,11 +11,11 @@ from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_credit, row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class DisCO:
+class DisCO(Loss):
   """L = -mean over groups of J, with the mean score s_i of each row's tokens.
 
     J = mean_right s - tau log mean_wrong exp(s / tau)     (DisCO)
@@ -35,16 +35,12 @@ class DisCO:
   threshold: float = 0.5  # in units of the reward
   score: str = chosen('logp', ('logp', 'ratio'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    traj = ctx.traj
+    logp_BT, mask_BT = ctx.stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_old_BT, mask_BT])
     score_BT = logp_BT
     if self.score == 'ratio':
@@ -66,4 +62,4 @@ class DisCO:
     gap_N = masked_mean(score_NG, right_NG, axis=1) - low_N
     gap_N = jnp.where(both_N, gap_N, 0.0)
     margin = mean_over_groups(gap_N, weight_B)
-    return -margin, {'policy/margin': margin}
+    return LossOut(-margin, {'policy/margin': margin})

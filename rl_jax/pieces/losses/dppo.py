@@ -1,6 +1,6 @@
 """DPPO: a trust region in probability instead of probability ratio."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array
 
 
 def _binary_kl(logp: Array, logp_other: Array) -> Array:
@@ -21,7 +22,7 @@ def _binary_kl(logp: Array, logp_other: Array) -> Array:
 
 
 @piece
-class DPPO:
+class DPPO(Loss):
   """l_t = -sg[min(r_t, ratio_limit)] A_t logp_t, 0 outside the trust region.
 
     r_t = exp(logp_t - logp_old_t), p = exp(logp_t), q = exp(logp_old_t)
@@ -40,15 +41,12 @@ class DPPO:
   high: float = ranged(0.15, 0.0)  # for A > 0
   ratio_limit: float = ranged(20.0, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     old_BT = traj.logp_old_BT
     chex.assert_equal_shape([logp_BT, adv_BT, old_BT, traj.mask_BT])
     fixed_BT = jax.lax.stop_gradient(logp_BT)
@@ -62,4 +60,6 @@ class DPPO:
     outside_BT = above_BT | below_BT
     weight_BT = jnp.minimum(jnp.exp(change_BT), self.ratio_limit)
     weight_BT = jnp.where(outside_BT, 0.0, weight_BT)
-    return -weight_BT * adv_BT * logp_BT, {'policy/clip_fraction': outside_BT}
+    return LossOut(
+      -weight_BT * adv_BT * logp_BT, {'policy/clip_fraction': outside_BT}
+    )

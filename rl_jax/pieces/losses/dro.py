@@ -1,17 +1,17 @@
 """DRO: the policy gradient with a quadratic pull to the old policy."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class DRO:
+class DRO(Loss):
   """l_t = -(A_t logp_t - coef / 2 (logp_t - logp_old_t)^2).
 
   The coefficient of a token is A_t - coef * log-ratio: zero once the policy
@@ -23,16 +23,15 @@ class DRO:
 
   coef: float = ranged(1.0, 0.0)  # advantage per nat
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     pull_BT = 0.5 * change_BT**2
-    return -adv_BT * logp_BT + self.coef * pull_BT, {'policy/pull': pull_BT}
+    return LossOut(
+      -adv_BT * logp_BT + self.coef * pull_BT, {'policy/pull': pull_BT}
+    )

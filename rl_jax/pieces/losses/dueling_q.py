@@ -1,22 +1,22 @@
 """B-Coder: the policy's logits and a value head as one action value."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.pieces.statistics.greedy_gap import GreedyGap
-from rl_jax.types import Array, Metrics, Trajectories
 
 _DRAWN = GreedyGap()
 STAGES = ('values', 'residual', 'joint')
 
 
 @piece
-class DuelingQ:
+class DuelingQ(Loss):
   """l_t = (Q_t - ret_t)^2 + d (advantage_coef |A_t| - likelihood_coef logp_t).
 
     Q_t = V_t + A_t,   A_t = alpha (logp_t - max_v log pi(v)) <= 0
@@ -37,27 +37,30 @@ class DuelingQ:
   advantage_coef: float = ranged(0.1, 0.0)
   likelihood_coef: float = ranged(0.5, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = ('value_heads', _DRAWN)
+  per_token = True
+  needs = ('value_heads', _DRAWN)
 
   @property
   def num_values(self) -> int:
     """V_1, and V_2 but in the stage 'joint'."""
     return 1 if self.stage == 'joint' else 2
 
-  def check_method(self, method) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if nothing computes the targets."""
+    method = context.method
     if method.value_target is None:
       raise ValueError(
         'DuelingQ needs method.value_target: for example ConservativeTarget()'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  @property
+  def offers(self) -> dict[str, Any]:
+    """How Q is made of the value head, for ConservativeTarget."""
+    return {'dueling_q': {'alpha': self.alpha, 'num_summed': self.num_values}}
+
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     value_BT, advantage_BT, logp_BT = self._parts(stats)
     chex.assert_equal_shape(
       [value_BT, advantage_BT, traj.returns_BT, traj.mask_BT]
@@ -68,11 +71,14 @@ class DuelingQ:
     imitation_BT -= self.likelihood_coef * logp_BT
     if self.stage == 'values':
       shown_B *= 0.0
-    return error_BT + shown_B[:, None] * imitation_BT, {
-      'value/error': error_BT,
-      'value/mean': value_BT,
-      'policy/greedy_gap': stats[_DRAWN.name],
-    }
+    return LossOut(
+      error_BT + shown_B[:, None] * imitation_BT,
+      {
+        'value/error': error_BT,
+        'value/mean': value_BT,
+        'policy/greedy_gap': stats[_DRAWN.name],
+      },
+    )
 
   def _parts(self, stats):
     """(V, A, logp), what the stage does not train without gradient."""

@@ -1,6 +1,6 @@
 """GDC: maximum likelihood of a target distribution, by importance weights."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -9,11 +9,12 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import masked_mean, safe_divide
 from rl_jax.pieces.ops.sequences import exact_log_ratio, row_credit, row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import static
 
 
 @piece
-class GDC:
+class GDC(Loss):
   """l_t = -(P(y) / q(y) / Z) logp_t: minimises KL(p || pi) for p = P / Z.
 
     'constraint': P(y) = pi_ref(y) R, R the row's credit (1 or 0)
@@ -33,16 +34,12 @@ class GDC:
   temperature: float = ranged(1.0, 0.0, open_low=True)
   normalize: bool = static(default=False)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  needs = ('logp_ref',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, ref_BT = stats['logp'], traj.logp_ref_BT
+    traj = ctx.traj
+    logp_BT, ref_BT = ctx.stats['logp'], traj.logp_ref_BT
     chex.assert_equal_shape([logp_BT, ref_BT, traj.logp_old_BT, traj.mask_BT])
     reward_B = row_credit(traj)
     log_prior_B = exact_log_ratio(ref_BT, traj.logp_old_BT, traj.mask_BT)
@@ -64,4 +61,6 @@ class GDC:
       # Without a satisfied row there is nothing to learn and Z is 0.
       weight_B = safe_divide(weight_B, scaled)
     partition = scaled * jnp.exp(shift)
-    return -weight_B[:, None] * logp_BT, {'policy/partition': partition}
+    return LossOut(
+      -weight_B[:, None] * logp_BT, {'policy/partition': partition}
+    )

@@ -1,6 +1,6 @@
 """GMPO: the geometric mean of a row's clipped token ratios."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_credit
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class GMPO:
+class GMPO(Loss):
   """l_t = -mean(A) exp(mean of d'_t), the same value on all tokens of a row.
 
     d_t = logp_t - logp_old_t, within +-20 nats
@@ -28,15 +28,11 @@ class GMPO:
   log_clip_low: float = ranged(0.4, 0.0)  # nats
   log_clip_high: float = ranged(0.4, 0.0)  # nats
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     above_BT = (adv_BT > 0) & (change_BT > self.log_clip_high)
@@ -46,6 +42,7 @@ class GMPO:
     held_BT = jnp.where(below_BT, -self.log_clip_low, held_BT)
     mean_B = masked_mean(held_BT, traj.mask_BT, axis=1)
     loss_B = -row_credit(traj) * jnp.exp(mean_B)
-    return jnp.broadcast_to(loss_B[:, None], logp_BT.shape), {
-      'policy/clip_fraction': above_BT | below_BT
-    }
+    return LossOut(
+      jnp.broadcast_to(loss_B[:, None], logp_BT.shape),
+      {'policy/clip_fraction': above_BT | below_BT},
+    )

@@ -1,6 +1,6 @@
 """Reg-GRPO: standardised log-ratios of a group are fitted to its advantages."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -20,11 +20,11 @@ from rl_jax.pieces.ops.sequences import (
   row_weight,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class GroupRegression:
+class GroupRegression(Loss):
   """L = mean over groups of mean_i (A_i - z_i)^2.
 
     z_i = (u_i - mean u) / sqrt(var u + eps)
@@ -39,16 +39,12 @@ class GroupRegression:
 
   eps: float = ranged(1e-2, 0.0, open_low=True)  # nats squared
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    traj = ctx.traj
+    logp_BT, mask_BT = ctx.stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_old_BT, mask_BT])
     score_B = exact_log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
     score_NG = by_group(score_B, traj.group_size)
@@ -60,4 +56,4 @@ class GroupRegression:
     fitted_NG = centered_NG * jax.lax.rsqrt(var_N1 + self.eps)
     error_N = masked_mean((target_NG - fitted_NG) ** 2, weight_NG, axis=1)
     loss = mean_over_groups(error_N, weight_NG.ravel())
-    return loss, {'policy/regression_error': loss}
+    return LossOut(loss, {'policy/regression_error': loss})

@@ -1,6 +1,6 @@
 """GSPO: one length-normalised ratio per sequence, clipped once."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -14,11 +14,11 @@ from rl_jax.pieces.ops.ratios import (
   sequence_log_ratio,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class GSPO:
+class GSPO(Loss):
   """l_t = max(-A s_t, -A clip(s_t, 1 - clip_low, 1 + clip_high)).
 
     log s = mean over the row's trained tokens of logp_t - logp_old_t
@@ -33,22 +33,21 @@ class GSPO:
   clip_low: float = ranged(3e-4, 0.0, 1.0)
   clip_high: float = ranged(4e-4, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     fixed_BT = jax.lax.stop_gradient(logp_BT)
     change_BT = log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
     mean_B = sequence_log_ratio(change_BT, traj.mask_BT)
     ratio_BT = jnp.exp(logp_BT - fixed_BT + mean_B[:, None])
     limits = (self.clip_low, self.clip_high)
-    return clipped_surrogate(ratio_BT, adv_BT, *limits), {
-      'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
-      'policy/sequence_ratio': ratio_BT,
-    }
+    return LossOut(
+      clipped_surrogate(ratio_BT, adv_BT, *limits),
+      {
+        'policy/clip_fraction': is_clipped(ratio_BT, adv_BT, *limits),
+        'policy/sequence_ratio': ratio_BT,
+      },
+    )

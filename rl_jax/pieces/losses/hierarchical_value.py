@@ -1,15 +1,15 @@
 """HiPER: regression of the values of sub-goals, actions and switches."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import hierarchy as ops
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss
 
 
 @piece
-class HierarchicalValue:
+class HierarchicalValue(ValueLoss):
   """l_t = coef sum_h (V_h - ret_h)^2 over the heads that are read at token t.
 
   Source: as HierarchicalGAE, without the clip of its values.
@@ -17,25 +17,23 @@ class HierarchicalValue:
 
   coef: float = ranged(0.5, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'value'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('value_heads',)
-  num_values: ClassVar[int] = 3
-  reads: ClassVar[dict[str, str]] = ops.READS
+  per_token = True
+  needs = ('value_heads',)
+  num_values = 3
+  reads = ops.READS
 
-  def check_method(self, method) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if nothing computes the targets."""
+    method = context.method
     if method.value_target is None:
       raise ValueError(
         'HierarchicalValue needs method.value_target: HierarchicalReturn()'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    error_BTH = stats['value_heads'][..., :3] - traj.returns_BTH
+    traj = ctx.traj
+    error_BTH = ctx.stats['value_heads'][..., :3] - traj.returns_BTH
     places_BTH = ops.hierarchy(traj).places()
     error_BT = (places_BTH * error_BTH**2).sum(axis=-1)
-    return self.coef * error_BT, {'value/error': error_BT}
+    return LossOut(self.coef * error_BT, {'value/error': error_BT})

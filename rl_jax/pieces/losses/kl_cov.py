@@ -1,6 +1,6 @@
 """KL-Cov: a penalty on the tokens of largest covariance."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -9,11 +9,11 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_center
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class KLCov:
+class KLCov(Loss):
   """l_t = -A r_t, plus coef * |d_t| on the tokens of largest covariance.
 
     d_t = logp_t - logp_old_t,  r_t = exp(d_t): no PPO clip
@@ -31,15 +31,11 @@ class KLCov:
   # Of the trained tokens.
   fraction: float = ranged(2e-3, 0.0, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     difference_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     mask_BT = loss_mask(traj)
@@ -53,6 +49,9 @@ class KLCov:
     size_BT = difference_BT * jnp.sign(difference_BT)
     penalty_BT = jnp.where(selected_BT, size_BT, 0.0)
     loss_BT = -adv_BT * jnp.exp(difference_BT) + self.coef * penalty_BT
-    return loss_BT, {
-      'policy/selected_fraction': selected_BT,
-    }
+    return LossOut(
+      loss_BT,
+      {
+        'policy/selected_fraction': selected_BT,
+      },
+    )

@@ -1,6 +1,6 @@
 """MinPRO: the token ratio times the smallest ratio before it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array
 
 
 def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:
@@ -23,7 +24,7 @@ def _smallest_before(log_ratio_BT: Array, mask_BT: Array) -> Array:
 
 
 @piece
-class MinPRO:
+class MinPRO(Loss):
   """The weight w_t = r_t min_{j < t} r_j in place of the ratio r_t.
 
     form 'score': l_t = -sg[clip(w_t, 1 - clip_low, 1 + clip_high)] A logp_t
@@ -39,15 +40,11 @@ class MinPRO:
   clip_high: float = ranged(0.28, 0.0)
   form: str = chosen('score', ('score', 'ppo'))
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     fixed_BT = jax.lax.stop_gradient(change_BT)
@@ -62,7 +59,10 @@ class MinPRO:
       low, high = 1.0 - self.clip_low, 1.0 + self.clip_high
       loss_BT = -jnp.clip(weight_BT, low, high) * adv_BT * logp_BT
       cut_BT = (weight_BT < low) | (weight_BT > high)
-    return loss_BT, {
-      'policy/clip_fraction': cut_BT,
-      'policy/prefix_ratio': prefix_BT,
-    }
+    return LossOut(
+      loss_BT,
+      {
+        'policy/clip_fraction': cut_BT,
+        'policy/prefix_ratio': prefix_BT,
+      },
+    )

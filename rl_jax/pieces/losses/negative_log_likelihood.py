@@ -1,13 +1,13 @@
 """Maximum likelihood of given tokens: supervised training as a method."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class NegativeLogLikelihood:
+class NegativeLogLikelihood(Loss):
   """l_t = -logp_t on every trained token.
 
   REINFORCE with advantage 1 on given tokens; the mask selects them. The metric
@@ -15,14 +15,11 @@ class NegativeLogLikelihood:
   """
 
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
-  from_data: ClassVar[bool] = True
-  imitates: ClassVar[bool] = True  # every response, whatever its label
+  per_token = True
+  from_data = True
+  imitates = True  # every response, whatever its label
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del traj, key
-    return -stats['logp'], {'train/nll': -stats['logp']}
+    stats = ctx.stats
+    return LossOut(-stats['logp'], {'train/nll': -stats['logp']})

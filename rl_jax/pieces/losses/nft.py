@@ -1,6 +1,6 @@
 """NFT: likelihood of right answers, and of the implied policy of wrong ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -11,7 +11,8 @@ from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import row_credit
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array
 
 MAX_LOG_RATIO = 10.0  # nats, of the released code
 RATE_BOUND = 0.02  # correct rates are cut to [bound, 1 - bound]
@@ -23,7 +24,7 @@ def _floored(x: Array, floor: float) -> Array:
 
 
 @piece
-class NFT:
+class NFT(Loss):
   """l_t = w(p) times -log of one of two likelihood ratios.
 
     right: -log max(r_t, positive_floor)
@@ -44,16 +45,12 @@ class NFT:
   threshold: float = 0.5  # in units of the reward
   normalize: int = ranged(1, 0, 2, static=True)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, old_BT, mask_BT = stats['logp'], traj.logp_old_BT, traj.mask_BT
+    traj = ctx.traj
+    logp_BT, old_BT, mask_BT = ctx.stats['logp'], traj.logp_old_BT, traj.mask_BT
     chex.assert_equal_shape([logp_BT, old_BT, mask_BT, traj.advantages_BT])
     right_B = row_credit(traj) > self.threshold
     right_NG = by_group(right_B.astype(jnp.float32), traj.group_size)
@@ -74,4 +71,4 @@ class NFT:
     loss_BT = jnp.where(
       right_B[:, None], good_BT, self.negative_weight * bad_BT
     )
-    return weight_B1 * loss_BT, {'policy/correct_rate': rate_N.mean()}
+    return LossOut(weight_B1 * loss_BT, {'policy/correct_rate': rate_N.mean()})

@@ -1,6 +1,6 @@
 """P3O: clipped policy gradients on pairs of answers to one prompt."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -17,11 +17,11 @@ from rl_jax.pieces.ops.sequences import (
   summed_log_ratio,
 )
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class P3O:
+class P3O(Loss):
   """Mean over groups and over pairs i, j of a pair loss.
 
     w_i = product of pi / pi_old over row i, r_i its credit, no baseline
@@ -41,16 +41,12 @@ class P3O:
   clip_low: float = ranged(0.2, 0.0, 1.0)
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    logp_BT, mask_BT = stats['logp'], traj.mask_BT
+    traj = ctx.traj
+    logp_BT, mask_BT = ctx.stats['logp'], traj.mask_BT
     chex.assert_equal_shape([logp_BT, traj.logp_old_BT, mask_BT])
     G = traj.group_size
     log_w_B = summed_log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
@@ -75,4 +71,4 @@ class P3O:
       loss_NGG = -jnp.where(inside_NGG, joint_NGG * gap_NGG, 0.0) * step_NGG
     loss_N = masked_mean(loss_NGG, pair_NGG, axis=(1, 2))
     loss = mean_over_groups(loss_N, weight_B)
-    return loss, {'policy/pair_loss': loss}
+    return LossOut(loss, {'policy/pair_loss': loss})

@@ -1,6 +1,6 @@
 """RLPrompt: soft Q-learning whose action values are the logits."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -15,14 +15,15 @@ from rl_jax.pieces.ops.returns import next_kept
 from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.pieces.statistics.log_normaliser import LogNormaliser
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.types import static
 
 _VALUE = LogNormaliser('target')
 
 
 @piece
-class PathConsistency:
+class PathConsistency(Loss):
   """l_t = 1/2 (logp_t - (V_{t+1} - V_t))^2 + 1/2 (logp_t + ... - (R - V_t))^2.
 
     V_t = log sum_v exp(logits of the target policy),   V = R behind the end
@@ -39,21 +40,17 @@ class PathConsistency:
   scale: float = ranged(5.0, 0.0, open_low=True)
   target: Any = static(default=Average(decay=0.999))
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (_VALUE,)
+  per_group = True
+  needs = (_VALUE,)
 
   @property
   def policies(self) -> dict[str, Any]:
     """The target policy."""
     return {'target': self.target}
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     logp_BT, value_BT = stats['logp'], stats[_VALUE.name]
     chex.assert_equal_shape([logp_BT, value_BT, traj.mask_BT])
     one_B = jnp.ones_like(traj.weight_B)
@@ -66,7 +63,10 @@ class PathConsistency:
     logp_BT = zero_masked(logp_BT, traj.mask_BT)
     rest_BT = reverse_linear_scan(logp_BT, jnp.ones_like(logp_BT))
     path_BT = rest_BT - (reward_B1 - value_BT)
-    return 0.5 * (step_BT**2 + path_BT**2), {
-      'policy/step_error': step_BT**2,
-      'policy/path_error': path_BT**2,
-    }
+    return LossOut(
+      0.5 * (step_BT**2 + path_BT**2),
+      {
+        'policy/step_error': step_BT**2,
+        'policy/path_error': path_BT**2,
+      },
+    )

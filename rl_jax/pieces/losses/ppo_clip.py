@@ -1,6 +1,6 @@
 """PPO's clipped surrogate, the loss of GRPO and most of its successors."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import clipped_surrogate, is_clipped, log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class PPOClip:
+class PPOClip(Loss):
   """l_t = max(-A r_t, -A clip(r_t, 1 - clip_low, 1 + clip_high)).
 
     r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
@@ -29,15 +29,18 @@ class PPOClip:
   # Largest ratio for A < 0; None: off.
   dual_clip: float | None = ranged(None, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  @property
+  def offers(self) -> dict[str, Any]:
+    """The limits, for pieces that have to know which tokens are cut."""
+    limits = {'clip_low': self.clip_low, 'clip_high': self.clip_high}
+    return {'token_clip': limits}
+
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
     loss_BT = clipped_surrogate(ratio_BT, adv_BT, self.clip_low, self.clip_high)
@@ -47,4 +50,4 @@ class PPOClip:
       cut_BT = (adv_BT < 0) & (ratio_BT > self.dual_clip)
       loss_BT = jnp.where(cut_BT, -adv_BT * self.dual_clip, loss_BT)
       metrics['policy/dual_clip_fraction'] = cut_BT
-    return loss_BT, metrics
+    return LossOut(loss_BT, metrics)

@@ -1,15 +1,15 @@
 """The score-function policy gradient."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class Reinforce:
+class Reinforce(Loss):
   """l_t = -A_t logp_t: no ratio, no clip; on-policy data only.
 
   Source: Williams, "Simple statistical gradient-following algorithms"; verl
@@ -17,14 +17,11 @@ class Reinforce:
   """
 
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.mask_BT])
-    return -adv_BT * logp_BT, {}
+    return LossOut(-adv_BT * logp_BT, {})

@@ -1,6 +1,6 @@
 """SAPO: a soft gate in place of the clip."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class SAPO:
+class SAPO(Loss):
   """l_t = -A_t (4 / tau) sigmoid(tau (r_t - 1)).
 
     r_t = exp(logp_t - logp_old_t), the log-ratio within +-20 nats
@@ -26,15 +26,12 @@ class SAPO:
   positive_temperature: float = ranged(1.0, 0.0, open_low=True)
   negative_temperature: float = ranged(1.05, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
     tau_BT = jnp.where(
@@ -42,4 +39,4 @@ class SAPO:
     )
     gate_BT = jax.nn.sigmoid(tau_BT * (ratio_BT - 1.0))
     slope_BT = 4.0 * gate_BT * (1.0 - gate_BT)
-    return -adv_BT * 4.0 / tau_BT * gate_BT, {'policy/gate': slope_BT}
+    return LossOut(-adv_BT * 4.0 / tau_BT * gate_BT, {'policy/gate': slope_BT})

@@ -1,6 +1,6 @@
 """A value head that learns whether the steps of a response are right."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,12 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean, safe_divide
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import static
 
 
 @piece
-class StepLabels:
+class StepLabels(Loss):
   """Mean over labelled steps of l(V behind the last token of the step, label).
 
     hard   -y ls(V) - (1 - y) ls(-V), y = 1 where the label is above threshold
@@ -32,16 +33,12 @@ class StepLabels:
   threshold: float = ranged(0.0, 0.0, 1.0, open_high=True)
   truncate: bool = static(default=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  from_data: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('values_after',)
+  from_data = True
+  needs = ('values_after',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     label_BT = row_inputs.read(traj, 'step_label_BT')
     known_BT = (label_BT >= 0) & (traj.mask_BT > 0)
     right_BT = label_BT > self.threshold
@@ -50,7 +47,7 @@ class StepLabels:
       known_BT &= jnp.cumsum(wrong_BT, axis=1) - wrong_BT == 0
     known_BT = known_BT.astype(jnp.float32)
     weight_BT = known_BT * row_weight(traj)[:, None]
-    value_BT = jnp.where(weight_BT > 0, stats['values_after'], 0.0)
+    value_BT = jnp.where(weight_BT > 0, ctx.stats['values_after'], 0.0)
     if self.kind == 'soft':
       loss_BT = (jax.nn.sigmoid(value_BT) - label_BT) ** 2
     else:
@@ -58,8 +55,11 @@ class StepLabels:
     count = (weight_BT > 0).sum().astype(jnp.float32)
     same_BT = ((value_BT > 0) == right_BT).astype(jnp.float32)
     on_BT = (weight_BT > 0).astype(jnp.float32)
-    return safe_divide((loss_BT * weight_BT).sum(), count), {
-      'value/step_accuracy': masked_mean(same_BT, on_BT),
-      'value/step_score': masked_mean(jax.nn.sigmoid(value_BT), on_BT),
-      'value/right_steps': masked_mean(right_BT.astype(jnp.float32), on_BT),
-    }
+    return LossOut(
+      safe_divide((loss_BT * weight_BT).sum(), count),
+      {
+        'value/step_accuracy': masked_mean(same_BT, on_BT),
+        'value/step_score': masked_mean(jax.nn.sigmoid(value_BT), on_BT),
+        'value/right_steps': masked_mean(right_BT.astype(jnp.float32), on_BT),
+      },
+    )

@@ -1,6 +1,6 @@
 """Direct advantage: log-ratios of whole steps are fitted to advantages."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
@@ -9,11 +9,11 @@ from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.segments import SOURCES, segment_means, segment_starts
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class StepRegression:
+class StepRegression(Loss):
   """L = 1/2 mean over steps of (A / coef - sum_t (logp_t - logp_old_t))^2.
 
   A step is a turn (an action between observations; the whole response in one
@@ -28,15 +28,11 @@ class StepRegression:
   coef: float = ranged(0.01, 0.0, open_low=True)
   segments: str = chosen('turns', SOURCES)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     mask_BT = loss_mask(traj)
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
@@ -46,4 +42,4 @@ class StepRegression:
     error_BS = 0.5 * (advantage_BS / self.coef - mean_BS * tokens_BS) ** 2
     weight_BS = (tokens_BS > 0) * traj.weight_B[:, None]
     loss = masked_mean(error_BS, weight_BS)
-    return loss, {'policy/regression_error': loss}
+    return LossOut(loss, {'policy/regression_error': loss})

@@ -1,6 +1,6 @@
 """TOPR: REINFORCE whose importance weights are truncated by reward sign."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.sequences import row_credit, summed_log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class TOPR:
+class TOPR(Loss):
   """l_t = -sg[w] A_t logp_t with a truncated sequence weight w.
 
     w = clip(prod_t pi(y_t) / mu(y_t), low, high) over the row's trained tokens;
@@ -32,15 +32,11 @@ class TOPR:
   negative_high: float = ranged(1.0, 0.0)
   denominator: str = chosen('old', ('old', 'behaviour'))
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     old_BT = traj.logp_old_BT
     if self.denominator == 'behaviour':
       old_BT = traj.logp_behaviour_BT
@@ -53,4 +49,6 @@ class TOPR:
     weight_BT = jnp.broadcast_to(
       jnp.clip(ratio_B, low_B, high_B)[:, None], logp_BT.shape
     )
-    return -weight_BT * adv_BT * logp_BT, {'policy/row_weight': weight_BT}
+    return LossOut(
+      -weight_BT * adv_BT * logp_BT, {'policy/row_weight': weight_BT}
+    )

@@ -1,6 +1,6 @@
 """VESPO: a smooth weight of the product ratio of the whole sequence."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax
@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.sequences import summed_log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class VESPO:
+class VESPO(Loss):
   """l_t = -sg[phi(w)] A_t logp_t,  phi(w) = w^power exp(decay (1 - w)).
 
   w is the product of pi / pi_old over the row's trained tokens, its logarithm
@@ -28,15 +28,11 @@ class VESPO:
   negative_power: float = ranged(3.0, 0.0)
   negative_decay: float = ranged(2.0, 0.0)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     fixed_BT = jax.lax.stop_gradient(logp_BT)
     log_w_B = summed_log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
@@ -46,4 +42,4 @@ class VESPO:
     decay_BT = jnp.where(bad_BT, self.negative_decay, self.positive_decay)
     # One exponential: w^power alone may overflow where phi is 0.
     phi_BT = jnp.exp(power_BT * log_w_BT - decay_BT * jnp.expm1(log_w_BT))
-    return -phi_BT * adv_BT * logp_BT, {'policy/row_weight': phi_BT}
+    return LossOut(-phi_BT * adv_BT * logp_BT, {'policy/row_weight': phi_BT})

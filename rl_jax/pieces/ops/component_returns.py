@@ -12,12 +12,13 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.ops.returns import lambda_advantage, next_kept
+from rl_jax.pieces.ops.reward_components import called, component
 from rl_jax.types import Array, Trajectories
 
 
 def check_components(names: Sequence[str], traj: Trajectories) -> None:
   """Raises ValueError naming the components that the task does not return."""
-  missing = sorted(set(names) - set(traj.rewards))
+  missing = sorted(n for n in set(names) if called(n, traj.rewards) is None)
   if missing:
     raise ValueError(
       f'components {missing} are missing: the task returns '
@@ -33,7 +34,7 @@ def divergence(traj: Trajectories) -> Array:
 
 def group_differences(names: Sequence[str], traj: Trajectories) -> Array:
   """Each component minus its group mean, last the summed divergence: [B, H]."""
-  rewards = [traj.rewards[name] for name in names]
+  rewards = [component(name, traj) for name in names]
   reward_BH = jnp.stack([*rewards, divergence(traj).sum(axis=1)], axis=-1)
   valid_NG1 = by_group(traj.valid_B, traj.group_size)[..., None]
   reward_NGH = by_group(reward_BH, traj.group_size)
@@ -53,7 +54,7 @@ def component_advantages(
   head is the baseline of advantage h.
   """
   check_components(names, traj)
-  last = lambda name: at_last_token(traj.rewards[name], traj.mask_BT)
+  last = lambda name: at_last_token(component(name, traj), traj.mask_BT)
   reward_BTH = jnp.stack([*map(last, names), divergence(traj)], axis=-1)
 
   def one(reward_BT, values_BT):

@@ -97,7 +97,7 @@ def levels(
   )
   later = lambda x_BK: jnp.pad(x_BK[:, 1:], ((0, 0), (0, 1)))
   last_BK = h.view.played_BK * (1.0 - later(h.view.played_BK))
-  cut_BK = last_BK * (~traj.finished_B)[:, None] * bootstrap
+  cut_BK = last_BK * row_inputs.cut_B(traj)[:, None] * bootstrap
   # Of the segment that each turn belongs to.
   index_BK = jnp.arange(high_BK.shape[1])[None] * h.start_BK
   own_BK = jnp.take_along_axis(

@@ -12,9 +12,10 @@ from rl_jax.types import ENVIRONMENT, Array
 
 Axis = int | tuple[int, ...] | None
 OBSERVATION_LOGP = 'observation_logp'
+ROUNDING = 1e-6  # relative; float32 sums and means are right to about that
 
 
-def safe_divide(x: Array, y: Array) -> Array:
+def safe_divide(x: Array | float, y: Array) -> Array:
   """x / y, and 0 (with zero gradient) where y is 0."""
   zero = y == 0
   return jnp.where(zero, 0.0, x / jnp.where(zero, 1.0, y))
@@ -40,6 +41,11 @@ def masked_max(x: Array, mask: Array) -> Array:
   """Largest x where mask > 0; 0 if nothing is kept."""
   largest = jnp.where(mask > 0, x, -jnp.inf).max()
   return jnp.where(jnp.isfinite(largest), largest, 0.0)
+
+
+def masked_min(x: Array, mask: Array) -> Array:
+  """Smallest x where mask > 0; 0 if nothing is kept."""
+  return -masked_max(-x, mask)
 
 
 def masked_center(x: Array, mask: Array, axis: Axis = None) -> Array:
@@ -68,6 +74,15 @@ def masked_var(
   squares = masked_sum(masked_center(x, mask, axis) ** 2, mask, axis, keepdims)
   count = mask.sum(axis, keepdims=keepdims)
   return safe_divide(squares, jnp.maximum(count - ddof, 0.0))
+
+
+def is_rounding(spread: Array, size: Array) -> Array:
+  """Whether a range or deviation is but float32 rounding of numbers of a size.
+
+  To be asked before a division by it: numbers that are equal would be pushed
+  apart to whole units. NaN counts as rounding.
+  """
+  return ~(spread > ROUNDING * jnp.abs(size))
 
 
 def safe_sqrt(x: Array) -> Array:

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import (
   masked_mean,
+  masked_min,
   masked_var,
   safe_divide,
   safe_sqrt,
@@ -19,10 +20,13 @@ def none() -> dict[str, Array]:
 def merged(state: dict[str, Array], x: Array, mask: Array) -> dict[str, Array]:
   """With the x where mask is 1: exact for any split of the stream.
 
-  State: count, mean, and the sum of squared deviations from it.
+  State: count, mean, and the sum of squared deviations from it, which is
+  exactly 0 where all numbers are equal.
   """
   added = mask.sum()
-  mean = masked_mean(x, mask)
+  # The smallest is taken off first, so that equal x have exactly that mean.
+  low = masked_min(x, mask)
+  mean = low + masked_mean(x - low, mask)
   count = state['count'] + added
   step = mean - state['mean']
   between = step**2 * safe_divide(state['count'] * added, count)

@@ -5,24 +5,24 @@ margin of the scores; ls is the logarithm of the sigmoid. Sources are by digests
 of the code unless a line says otherwise.
 """
 
-from typing import ClassVar
-
 import jax
 
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
 
 ls = jax.nn.log_sigmoid
 
 
 @piece
-class NCA:
+class NCA(Link):
   """-ls(win) - (ls(-win) + ls(-lose)) / 2: absolute scores, no margin.
 
   Source: TRL dpo_trainer.py (nca_pair).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -31,13 +31,13 @@ class NCA:
 
 
 @piece
-class APOZero:
+class APOZero(Link):
   """1 - sigma(win) + sigma(lose): winners up, losers down.
 
   Source: TRL dpo_trainer.py (apo_zero).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -46,13 +46,13 @@ class APOZero:
 
 
 @piece
-class APODown:
+class APODown(Link):
   """sigma(win) + 1 - sigma(win - lose): both down, losers faster.
 
   Source: TRL dpo_trainer.py (apo_down).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -61,13 +61,13 @@ class APODown:
 
 
 @piece
-class BCOPair:
+class BCOPair(Link):
   """-ls(win) - ls(-lose): the winner is told from 0, the loser, too.
 
   Source: TRL dpo_trainer.py (bco_pair).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

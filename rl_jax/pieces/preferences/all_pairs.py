@@ -1,37 +1,40 @@
 """Pair makers that look at every two samples of a group.
 
-Pair makers are (rewards after shaping, traj) -> which samples are compared.
-Equal rewards make no edge. Rows that are not trained lose their edges later, by
-their weights. margin_NE is margin_scale times the difference of the rewards.
+Pair makers read rewards after shaping and say which samples are compared. Equal
+rewards make no edge. Rows that are not trained lose their edges later, by their
+weights. margin_NE is margin_scale times the difference of the rewards.
 """
-
-from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Edges, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
 
 
 @piece
-class Given:
+class Given(Pairs):
   """Every chosen response of the data beats every rejected one of its prompt.
 
   Reads the data's own labels, whatever the rewards are; margin 0.
   """
 
-  role: ClassVar[str] = 'pairs'
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
+  from_data = True
+  labelled = True
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """No margins."""
+    return links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
-    del reward
+    traj = ctx.traj
     chosen_B = row_inputs.read(traj, 'chosen_B')
     edges = all_pairs(chosen_B, traj.group_size, 0.0)
     # Rows without a label take part in no comparison.
@@ -39,7 +42,7 @@ class Given:
     weight_NE = edges.weight_NE
     for index_NE in (edges.win_NE, edges.lose_NE):
       weight_NE *= jnp.take_along_axis(known_NG, index_NE, axis=1)
-    return edges.replace(weight_NE=weight_NE)
+    return CreditOut(edges.replace(weight_NE=weight_NE))
 
 
 @piece
@@ -53,11 +56,17 @@ class GivenMargin(Given):
 
   scale: float = ranged(1.0, 0.0)
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """Margins, unless the scale is 0."""
+    return links.MARGIN if self.scale else links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
-    edges = Given.__call__(self, reward, traj)
+    reward, traj = ctx.credit, ctx.traj
+    edges = Given.__call__(self, ctx).value
     win_NE, lose_NE = ends(row_reward(reward, traj), edges)
-    return edges.replace(margin_NE=self.scale * (win_NE - lose_NE))
+    return CreditOut(edges.replace(margin_NE=self.scale * (win_NE - lose_NE)))
 
 
 @piece
@@ -67,32 +76,39 @@ class RecordWins(Given):
   By the labels that rollouts.wrappers.BesideRecord gives.
   """
 
-  from_data: ClassVar[bool] = False
-  labelled: ClassVar[bool] = False
+  from_data = False
+  labelled = False
 
 
 @piece
-class AllPairs:
+class AllPairs(Pairs):
   """Every two samples whose rewards differ by more than min_gap."""
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards
   margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
+    reward, traj = ctx.credit, ctx.traj
     reward_B = row_reward(reward, traj)
     edges = all_pairs(reward_B, traj.group_size, 1.0)
     wide_NE = (edges.margin_NE > self.min_gap).astype(jnp.float32)
-    return edges.replace(
-      weight_NE=edges.weight_NE * wide_NE,
-      margin_NE=self.margin_scale * edges.margin_NE,
+    return CreditOut(
+      edges.replace(
+        weight_NE=edges.weight_NE * wide_NE,
+        margin_NE=self.margin_scale * edges.margin_NE,
+      )
     )
 
 
 @piece
-class AgainstOpponent:
+class AgainstOpponent(Pairs):
   """Each sample of the policy against each one of the opponent, by reward.
 
   Source: XPO, Algorithm 1 (one of each); ties make no edge, where TRL counts
@@ -100,13 +116,18 @@ class AgainstOpponent:
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges, of which those of one side have weight 0."""
+    reward, traj = ctx.credit, ctx.traj
     reward_B = row_reward(reward, traj)
     edges = all_pairs(reward_B, traj.group_size, self.margin_scale)
     sides_NE = ends(row_inputs.read(traj, 'opponent_B'), edges)
     across_NE = (sides_NE[0] != sides_NE[1]).astype(jnp.float32)
-    return edges.replace(weight_NE=edges.weight_NE * across_NE)
+    return CreditOut(edges.replace(weight_NE=edges.weight_NE * across_NE))

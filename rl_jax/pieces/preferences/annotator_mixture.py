@@ -1,6 +1,6 @@
 """MaxMin-RLHF: reward models of groups of annotators, by hard EM."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,13 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.edges import edge_mean, ends, live_weights
 from rl_jax.pieces.ops.masking import last_token
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array, static
 
 
 @piece
-class AnnotatorMixture:
+class AnnotatorMixture(Loss):
   """L = mean over pairs of -ls(r_u(win) - r_u(lose)), u the group of who chose.
 
     u(h) <- argmax_u sum of ls(r_u(win) - r_u(lose)) over the pairs of annotator
@@ -36,28 +37,22 @@ class AnnotatorMixture:
   center: float = ranged(0.01, 0.0)
   seed: int = static(default=0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
-  needs: ClassVar[tuple[str, ...]] = ('value_heads_after',)
+  min_group_size = 2
+  needs = ('value_heads_after',)
 
   @property
   def num_values(self) -> int:
     """A head for each group."""
     return self.groups
 
-  def check_method(self, method: Any) -> None:
-    """Raises ValueError without pairs."""
-    if method.pairs is None:
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError without pairs, or if the task has other annotators."""
+    if context.method is not None and context.method.pairs is None:
       raise ValueError(
         'method.losses.AnnotatorMixture compares samples: set '
         'method.pairs=Given()'
       )
-
-  def check_rollout(self, task: Any, rollout: Any) -> None:
-    """Raises ValueError if the task has other annotators."""
-    del rollout
-    found = getattr(task, 'annotators', None)
+    found = getattr(context.task, 'annotators', None)
     if found is not None and found != self.annotators:
       raise ValueError(
         f'method.losses.AnnotatorMixture.annotators = {self.annotators}, but '
@@ -74,16 +69,10 @@ class AnnotatorMixture:
       'steps': jnp.zeros((), jnp.int32),
     }
 
-  def __call__(
-    self,
-    stats: dict[str, Array],
-    traj: Trajectories,
-    key: Array,
-    state: dict[str, Array],
-  ) -> tuple[Array, Metrics, dict[str, Array]]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar, metrics and the next groups."""
-    del key
-    heads_BTU = stats['value_heads_after'][..., : self.groups]
+    traj, state = ctx.traj, ctx.state
+    heads_BTU = ctx.stats['value_heads_after'][..., : self.groups]
     pairs = [
       ends(last_token(heads_BTU[..., u], traj.mask_BT), traj.edges)
       for u in range(self.groups)
@@ -124,4 +113,4 @@ class AnnotatorMixture:
       'total_AU': jnp.where(due, 0.0, total_AU),
       'steps': steps,
     }
-    return loss, metrics, next_state
+    return LossOut(loss, metrics, next_state)

@@ -1,6 +1,6 @@
 """BCO: a binary classifier of responses whose logit is the implicit reward."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,12 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum, safe_divide
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array
 
 
 @piece
-class BCO:
+class BCO(Loss):
   """L = mean over labelled rows of -ls(+-(beta D - delta)).
 
   + where the label is 1, - where it is 0; D is the sum of logp - logp_ref over
@@ -27,11 +28,9 @@ class BCO:
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  from_data = True
+  labelled = True
+  needs = ('logp_ref',)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The mean and the number of the rows so far."""
@@ -39,17 +38,13 @@ class BCO:
     zero = jnp.zeros((), jnp.float32)
     return {'mean': zero, 'count': zero}
 
-  def __call__(
-    self,
-    stats: dict[str, Array],
-    traj: Trajectories,
-    key: Array,
-    state: dict[str, Array],
-  ) -> tuple[Array, Metrics, dict[str, Array]]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar, metrics and the next state."""
-    del key
+    traj, state = ctx.traj, ctx.state
     label_B = row_inputs.read(traj, 'chosen_B')
-    ratio_B = masked_sum(stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1)
+    ratio_B = masked_sum(
+      ctx.stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1
+    )
     score_B, weight_B = self.beta * ratio_B, row_weight(traj) * (label_B >= 0)
     live_B = (weight_B != 0).astype(jnp.float32)
     count = state['count'] + live_B.sum()
@@ -67,4 +62,4 @@ class BCO:
       'preference/reference_point': delta,
     }
     loss = total / jnp.maximum(live_B.sum(), 1.0)
-    return loss, metrics, {'mean': delta, 'count': count}
+    return LossOut(loss, metrics, {'mean': delta, 'count': count})

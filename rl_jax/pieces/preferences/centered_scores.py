@@ -1,15 +1,15 @@
 """Scores of a reward model around 0, as company of a loss on pairs."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.edges import edge_mean, ends, live_weights
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class CenteredScores:
+class CenteredScores(Regularizer):
   """coef mean over edges of (s_win + s_lose)^2.
 
   Comparisons fix scores up to a number for each prompt; this fixes it.
@@ -20,22 +20,19 @@ class CenteredScores:
   score: Any  # preferences.FinalValue
   coef: float = ranged(0.01, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
+  per_group = True
 
   @property
   def needs(self) -> tuple[Any, ...]:
     """What the score reads of the model."""
     return self.score.needs
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    win_NE, lose_NE = ends(self.score(stats, traj), traj.edges)
+    traj = ctx.traj
+    win_NE, lose_NE = ends(self.score(ctx), traj.edges)
     weight_NE = live_weights(traj)
-    return self.coef * edge_mean((win_NE + lose_NE) ** 2, weight_NE), {
-      'preference/score_mean': edge_mean((win_NE + lose_NE) / 2, weight_NE)
-    }
+    return LossOut(
+      self.coef * edge_mean((win_NE + lose_NE) ** 2, weight_NE),
+      {'preference/score_mean': edge_mean((win_NE + lose_NE) / 2, weight_NE)},
+    )

@@ -1,6 +1,6 @@
 """DID: how sharp the change from the reference to the policy is."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,11 @@ from rl_jax.pieces.ops.masking import (
 )
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class DifferentialInformation:
+class DifferentialInformation(Regularizer):
   """Loss 0; measures the entropy of q(y) = (pi(y) / ref(y)) / sum_y pi / ref.
 
     H(q) ~ -sum_k w_k (D_k - log mean_j 1 / ref(y_j)),  w_k ~ 1 / ref(y_k)
@@ -34,17 +34,13 @@ class DifferentialInformation:
   """
 
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """The scalar 0."""
-    del stats, key
+    traj = ctx.traj
     mask_BT = traj.mask_BT
     sum_B = masked_sum(traj.logp_behaviour_BT, mask_BT, axis=1)
     ref_B = masked_sum(traj.logp_ref_BT, mask_BT, axis=1)
@@ -56,10 +52,13 @@ class DifferentialInformation:
     count_N1 = live_NG.sum(1, keepdims=True)
     live_NG = live_NG * (count_N1 > 1)
     entropy_N, samples_N = _entropy(sum_NG, ref_NG, live_NG)
-    return jnp.float32(0.0), {
-      'preference/did_entropy': mean_over_groups(entropy_N, live_NG.ravel()),
-      'preference/did_samples': mean_over_groups(samples_N, live_NG.ravel()),
-    }
+    return LossOut(
+      jnp.float32(0.0),
+      {
+        'preference/did_entropy': mean_over_groups(entropy_N, live_NG.ravel()),
+        'preference/did_samples': mean_over_groups(samples_N, live_NG.ravel()),
+      },
+    )
 
 
 def _entropy(sum_NG, ref_NG, live_NG):

@@ -1,9 +1,7 @@
-"""Weights of comparisons, without gradient: (stats, traj) -> [N, E].
+"""Weights of comparisons, without gradient, [N, E].
 
 They multiply the loss of an edge; means still divide by the number of edges.
 """
-
-from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +10,13 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.edges import ends
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import EdgeWeight, LossContext
 from rl_jax.pieces.statistics.collision import Collision
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class OnPolicy:
+class OnPolicy(EdgeWeight):
   """w = min(1, exp(m_win + m_lose)), m = mean_t(logp_t - log sum_v p_v^2).
 
   Pairs that the policy would write itself count more; 1 where each token is as
@@ -25,11 +24,11 @@ class OnPolicy:
   dpo_trainer.py (use_weighting, limit included, in copies of the file).
   """
 
-  role: ClassVar[str] = 'edge_weight'
-  needs: ClassVar[tuple[Any, ...]] = (Collision(),)
+  needs = (Collision(),)
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""
+    stats, traj = ctx.stats, ctx.traj
     excess_BT = stats['logp'] - stats[Collision.name]
     win_NE, lose_NE = ends(
       masked_mean(excess_BT, traj.mask_BT, axis=1), traj.edges
@@ -44,7 +43,7 @@ def _reward_gap(traj: Trajectories) -> Array:
 
 
 @piece
-class RewardGap:
+class RewardGap(EdgeWeight):
   """w = |reward_win - reward_lose|^power, of the unshaped rewards.
 
   power 0 changes nothing. Source: reconstructed (W-DPO's process gap, weighted
@@ -52,13 +51,10 @@ class RewardGap:
   """
 
   power: float = ranged(1.0, 0.0)
-  role: ClassVar[str] = 'edge_weight'
-  needs: ClassVar[tuple[Any, ...]] = ()
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""
-    del stats
-    gap_NE = _reward_gap(traj)
+    gap_NE = _reward_gap(ctx.traj)
     known_NE = gap_NE > 0
     return jnp.where(
       known_NE, jnp.where(known_NE, gap_NE, 1.0) ** self.power, 0
@@ -66,7 +62,7 @@ class RewardGap:
 
 
 @piece
-class Confidence:
+class Confidence(EdgeWeight):
   """w = 2 sigmoid(|reward_win - reward_lose| / temperature) - 1.
 
   Where rewards are logits of preferences p (a reward model at temperature 1),
@@ -75,18 +71,15 @@ class Confidence:
   """
 
   temperature: float = ranged(1.0, 0.0, open_low=True)  # units of the reward
-  role: ClassVar[str] = 'edge_weight'
-  needs: ClassVar[tuple[Any, ...]] = ()
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""
-    del stats
-    gap_NE = _reward_gap(traj)
+    gap_NE = _reward_gap(ctx.traj)
     return jnp.tanh(0.5 * gap_NE / self.temperature)
 
 
 @piece
-class Importance:
+class Importance(EdgeWeight):
   """w = min(limit, exp(m_win + m_lose)), m = sum_t(logp_t - logp_behaviour_t).
 
   The probability of the pair under the policy over that when it was sampled;
@@ -96,12 +89,11 @@ class Importance:
 
   limit: float = ranged(2.0, 0.0, open_low=True)
   length: str = chosen('sum', ('sum', 'mean'))
-  role: ClassVar[str] = 'edge_weight'
-  needs: ClassVar[tuple[Any, ...]] = ()
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""
-    ratio_BT = stats['logp'] - traj.logp_behaviour_BT
+    traj = ctx.traj
+    ratio_BT = ctx.stats['logp'] - traj.logp_behaviour_BT
     reduce = masked_mean if self.length == 'mean' else masked_sum
     sides = ends(reduce(ratio_BT, traj.mask_BT, axis=1), traj.edges)
     total_NE = sides[0] + sides[1]

@@ -1,6 +1,6 @@
 """GEPO: a group of winners against a group of losers."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,11 @@ from rl_jax.pieces.ops.masking import (
 )
 from rl_jax.pieces.ops.sequences import mean_over_groups
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class GroupContrast:
+class GroupContrast(Loss):
   """L = coef mean over groups of G + c var_win D.
 
     G = -ls(beta (mean_win D - mean_lose D)), c = variance
@@ -35,18 +35,16 @@ class GroupContrast:
   variance: float = ranged(1.0, 0.0)  # lambda of the paper, per nat squared
   coef: float = ranged(1.0, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    ratio_B = masked_sum(stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1)
+    traj = ctx.traj
+    ratio_B = masked_sum(
+      ctx.stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1
+    )
     ratio_NG, win_NG, lose_NG = (
       by_group(x, traj.group_size)
       for x in (ratio_B, winners(traj), losers(traj))
@@ -56,7 +54,10 @@ class GroupContrast:
     spread_N = masked_var(ratio_NG, win_NG, axis=1)
     loss_N = self.variance * spread_N - jax.nn.log_sigmoid(self.beta * gap_N)
     live_B = jnp.maximum(win_NG, lose_NG).ravel()
-    return self.coef * mean_over_groups(loss_N, live_B), {
-      'preference/margin': self.beta * mean_over_groups(gap_N, live_B),
-      'preference/winner_variance': mean_over_groups(spread_N, live_B),
-    }
+    return LossOut(
+      self.coef * mean_over_groups(loss_N, live_B),
+      {
+        'preference/margin': self.beta * mean_over_groups(gap_N, live_B),
+        'preference/winner_variance': mean_over_groups(spread_N, live_B),
+      },
+    )

@@ -1,7 +1,7 @@
 """Supervised training as reward learning, under several divergences."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -10,7 +10,7 @@ from rl_jax.pieces.ops.edges import edge_mean
 from rl_jax.pieces.ops.masking import masked_sum
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 # phi and its derivative; both 1 in slope at 0.
 _LINKS = {
@@ -26,7 +26,7 @@ _FLOOR = -0.5  # above the poles of 'hellinger' (-1) and 'js' (-log 2)
 
 
 @piece
-class ImplicitRewardFit:
+class ImplicitRewardFit(Loss):
   """L = -mean over rows of phi(r), r = beta D the implicit reward of the row.
 
     'linear' r (total variation)      'chi2' r - r^2 / 4
@@ -44,19 +44,17 @@ class ImplicitRewardFit:
   beta: float = ranged(0.1, 0.0, open_low=True)
   divergence: str = chosen('chi2', tuple(_LINKS))
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  from_data: ClassVar[bool] = True
-  imitates: ClassVar[bool] = True  # every response, whatever its label
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  per_group = True
+  from_data = True
+  imitates = True  # every response, whatever its label
+  needs = ('logp_ref',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    ratio_B = masked_sum(stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1)
+    traj = ctx.traj
+    ratio_B = masked_sum(
+      ctx.stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1
+    )
     reward_B = self.beta * ratio_B
     phi, slope = _LINKS[self.divergence]
     value_B = phi(reward_B)
@@ -65,6 +63,7 @@ class ImplicitRewardFit:
       below_B = jnp.where(reward_B < _FLOOR, reward_B - _FLOOR, 0.0)
       value_B = phi(held_B) + slope(_FLOOR) * below_B
     weight_B = row_weight(traj)
-    return -edge_mean(value_B, weight_B), {
-      'preference/implicit_reward': edge_mean(reward_B, weight_B)
-    }
+    return LossOut(
+      -edge_mean(value_B, weight_B),
+      {'preference/implicit_reward': edge_mean(reward_B, weight_B)},
+    )

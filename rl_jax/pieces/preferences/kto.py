@@ -1,6 +1,6 @@
 """KTO: desirable and undesirable responses against a reference point."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class KTO:
+class KTO(Loss):
   """L = mean over labelled rows of lambda (1 - sigmoid(+-beta (D - z0))).
 
   + and lambda = desirable where the label is 1, - and undesirable where it is
@@ -32,24 +32,22 @@ class KTO:
   undesirable: float = ranged(1.0, 0.0)
   baseline: str = chosen('mismatched', ('mismatched', 'batch', 'zero'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  from_data: ClassVar[bool] = True
-  labelled: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  from_data = True
+  labelled = True
+  needs = ('logp_ref',)
 
   @property
   def mismatched(self) -> bool:
     """Whether each prompt needs a row with the response to another one."""
     return self.baseline == 'mismatched'
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     label_B = row_inputs.read(traj, 'chosen_B')
-    ratio_B = masked_sum(stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1)
+    ratio_B = masked_sum(
+      ctx.stats['logp'] - traj.logp_ref_BT, traj.mask_BT, axis=1
+    )
     weight_B = row_weight(traj) * (label_B >= 0)
     z0 = jax.lax.stop_gradient(self._reference_point(traj, ratio_B, weight_B))
     sign_B = jnp.where(label_B > 0.5, 1.0, -1.0)
@@ -65,7 +63,7 @@ class KTO:
     }
     metrics['preference/reference_point'] = z0
     total = (jnp.where(live_B > 0, loss_B, 0.0) * weight_B).sum()
-    return total / jnp.maximum(live_B.sum(), 1.0), metrics
+    return LossOut(total / jnp.maximum(live_B.sum(), 1.0), metrics)
 
   def _reference_point(self, traj, ratio_B, weight_B):
     if self.baseline == 'zero':

@@ -5,20 +5,20 @@ margin of the scores; ls is the logarithm of the sigmoid. Sources are by digests
 of the code unless a line says otherwise.
 """
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
 
 ls = jax.nn.log_sigmoid
 
 
 @piece
-class Robust:
+class Robust(Link):
   """-((1 - e) ls(d) - e ls(-d)) / (1 - 2 e), e = flip_rate.
 
   Unbiased for the loss of clean labels if each was flipped with probability e;
@@ -26,7 +26,7 @@ class Robust:
   """
 
   flip_rate: float = ranged(0.1, 0.0, 0.5, open_high=True)
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -35,7 +35,7 @@ class Robust:
 
 
 @piece
-class SoftTarget:
+class SoftTarget(Link):
   """-q ls(h) - (1 - q) ls(-h), h = win - lose, q = sigmoid(margin).
 
   The margin is the logit of the probability that the winner is better: scores
@@ -43,7 +43,7 @@ class SoftTarget:
   Edges of margin 0, where q = 1/2, are what AllPairs leaves out.
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.FITTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -52,7 +52,7 @@ class SoftTarget:
 
 
 @piece
-class EXO:
+class EXO(Link):
   """sigma(d) (ls(d) - log(1 - e)) + sigma(-d) (ls(-d) - log e).
 
   The reverse KL between the policy's preference and the smoothed label. Source:
@@ -60,7 +60,7 @@ class EXO:
   """
 
   label_smoothing: float = ranged(1e-3, 0.0, 0.5, open_low=True)
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

@@ -1,17 +1,16 @@
-"""Scores of a row by its likelihood alone: (stats, traj) -> [B].
+"""Scores of a row by its likelihood, without a reference, [B].
 
 S is the sum of logp over the row's trained tokens and T their number, in nats
 and float32; no reference is read. The gradient reaches logp.
 """
-
-from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_sum, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import LossContext, Score
+from rl_jax.types import Array
 
 _LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
 _CERTAIN = -1e-6  # mean log-prob from which on the odds are held
@@ -23,20 +22,18 @@ def _mean_logp(stats, traj):
 
 
 @piece
-class SumLogp:
+class SumLogp(Score):
   """s = beta S: no reference. Source: CPO; SLiC with beta 1."""
 
   beta: float = ranged(0.1, 0.0, open_low=True)
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = ()
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
-    return self.beta * masked_sum(stats['logp'], traj.mask_BT, axis=1)
+    return self.beta * masked_sum(ctx.stats['logp'], ctx.traj.mask_BT, axis=1)
 
 
 @piece
-class MeanLogp:
+class MeanLogp(Score):
   """s = beta S / T: no reference, lengths do not count.
 
   With alpha > 0 the mean a = S / T becomes (1 - exp(-alpha a)) / alpha
@@ -45,12 +42,10 @@ class MeanLogp:
 
   beta: float = ranged(2.0, 0.0, open_low=True)
   alpha: float | None = ranged(None, 0.0, open_low=True)
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = ()
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
-    mean_B = _mean_logp(stats, traj)
+    mean_B = _mean_logp(ctx.stats, ctx.traj)
     if self.alpha is not None:
       exponent_B = jnp.minimum(-self.alpha * mean_B, _LARGEST_EXPONENT)
       mean_B = -jnp.expm1(exponent_B) / self.alpha
@@ -58,19 +53,16 @@ class MeanLogp:
 
 
 @piece
-class LogOdds:
+class LogOdds(Score):
   """s = a - log(1 - exp(a)), a = S / T, held at a = -1e-6.
 
   Source: ORPO (xfactlab/orpo orpo_trainer.py, by a digest), with a stable
   log(1 - exp(a)).
   """
 
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = ()
-
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
-    mean_B = _mean_logp(stats, traj)
+    mean_B = _mean_logp(ctx.stats, ctx.traj)
     mean_B = jnp.where(mean_B < _CERTAIN, mean_B, _CERTAIN)
     near_B = mean_B > -jnp.log(2.0)
     # Each form where it is exact; the double where keeps gradients finite.

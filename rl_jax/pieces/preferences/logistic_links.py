@@ -5,20 +5,20 @@ margin of the scores; ls is the logarithm of the sigmoid. Sources are by digests
 of the code unless a line says otherwise.
 """
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
 
 ls = jax.nn.log_sigmoid
 
 
 @piece
-class Sigmoid:
+class Sigmoid(Link):
   """-(1 - e) ls(d - gamma) - e ls(-(d - gamma)), e = label_smoothing.
 
   e > 0 is cDPO: labels are believed with probability 1 - e, and the loss is
@@ -28,7 +28,7 @@ class Sigmoid:
 
   label_smoothing: float = ranged(0.0, 0.0, 0.5)
   gamma: float = ranged(0.0, 0.0)  # in units of the score
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -38,7 +38,7 @@ class Sigmoid:
 
 
 @piece
-class DiscoPOP:
+class DiscoPOP(Link):
   """-(1 - s) ls(d) + s exp(-d), s = sigma(d / tau).
 
   A blend of the logistic and the exponential loss; the gradient goes through s,
@@ -46,7 +46,7 @@ class DiscoPOP:
   """
 
   tau: float = ranged(0.05, 0.0, open_low=True)
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -57,7 +57,7 @@ class DiscoPOP:
 
 
 @piece
-class Positive:
+class Positive(Link):
   """-ls(d - coef max(0, -win)): no gain by a winner that falls.
 
   With the score beta D, win < 0 says that the chosen response is less likely
@@ -67,7 +67,7 @@ class Positive:
   """
 
   coef: float = ranged(50.0, 0.0)  # lambda of the paper
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -76,7 +76,7 @@ class Positive:
 
 
 @piece
-class AnchorSign:
+class AnchorSign(Link):
   """-ls(win - sign lose), sign = 1 where win >= 0, else -1, without gradient.
 
   With the score beta D: while the policy fits the winner less well than the
@@ -85,7 +85,7 @@ class AnchorSign:
   structure from reviews, the form for language models is ours).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

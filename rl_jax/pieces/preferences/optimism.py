@@ -1,6 +1,6 @@
 """XPO's company: what the opponent would write becomes less likely."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -9,11 +9,11 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class Optimism:
+class Optimism(Regularizer):
   """coef * mean of S over the rows of the opponent, S = sum of logp of a row.
 
   Lowers the likelihood of responses of the reference: exploration by optimism.
@@ -22,17 +22,13 @@ class Optimism:
 
   coef: float = ranged(1e-5, 0.0)  # alpha of the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
+  per_group = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     weight_B = row_weight(traj) * row_inputs.read(traj, 'opponent_B')
     live_B = (weight_B != 0).astype(jnp.float32)
-    sum_B = masked_sum(stats['logp'], traj.mask_BT, axis=1)
+    sum_B = masked_sum(ctx.stats['logp'], traj.mask_BT, axis=1)
     mean = masked_mean(sum_B, live_B)
-    return self.coef * mean, {'preference/logp_opponent': mean}
+    return LossOut(self.coef * mean, {'preference/logp_opponent': mean})

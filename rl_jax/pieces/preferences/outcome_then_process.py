@@ -1,19 +1,20 @@
 """StepORLM's pairs: by the outcome first, then by the quality of the steps."""
 
 import functools
-from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Edges, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
+from rl_jax.types import static
 
 
 @piece
-class OutcomeThenProcess:
+class OutcomeThenProcess(Pairs):
   """Every two samples, ranked by (outcome o, process score q).
 
     weight = 1 where o_win > o_lose, q_win - q_lose where outcomes are equal
@@ -28,17 +29,17 @@ class OutcomeThenProcess:
   process: str = static(
     default='format'
   )  # another: share of steps judged right
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  gives = links.NOTHING
+  min_group_size = 2
 
   @property
   def components(self) -> tuple[str, str]:
     """What it reads of the rewards."""
     return self.outcome, self.process
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
-    del reward
+    traj = ctx.traj
     outcome_B, process_B = row_inputs.components(self, traj)
     above = functools.partial(_above, traj.group_size)
     better_NGG = above(outcome_B) | ~above(-outcome_B) & above(process_B)
@@ -47,7 +48,7 @@ class OutcomeThenProcess:
     higher_NE, lower_NE = ends(outcome_B, edges)
     good_NE, bad_NE = ends(process_B, edges)
     weight_NE = jnp.where(higher_NE > lower_NE, 1.0, good_NE - bad_NE)
-    return edges.replace(weight_NE=edges.weight_NE * weight_NE)
+    return CreditOut(edges.replace(weight_NE=edges.weight_NE * weight_NE))
 
 
 def _above(group_size, x_B):

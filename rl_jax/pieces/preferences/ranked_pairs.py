@@ -5,21 +5,20 @@ Equal rewards make no edge. Rows that are not trained lose their edges later, by
 their weights. margin_NE is margin_scale times the difference of the rewards.
 """
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Edges, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
 
 _LAST = 1 << 30  # above every sample number
 
 
 @piece
-class BestWorst:
+class BestWorst(Pairs):
   """The sample with the largest reward against that with the smallest.
 
   Of samples with equal rewards the one with the smallest sample number counts.
@@ -28,11 +27,16 @@ class BestWorst:
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards; not above it: no edge
   margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """One edge a group."""
+    reward, traj = ctx.credit, ctx.traj
     order = _Ranked(reward, traj)
     rank_NG, last_N1 = order.rank_NG, order.valid_NG.sum(1, keepdims=True) - 1
     best_N1 = rank_NG[:, :1]
@@ -45,28 +49,33 @@ class BestWorst:
     gap_N1 = jnp.where(order.valid_NG.any(1, keepdims=True), gap_N1, 0.0)
     edges = oriented(best_N1, worst_N1, gap_N1, self.margin_scale)
     wide_N1 = (gap_N1 > self.min_gap).astype(jnp.float32)
-    return edges.replace(weight_NE=edges.weight_NE * wide_N1)
+    return CreditOut(edges.replace(weight_NE=edges.weight_NE * wide_N1))
 
 
 @piece
-class Adjacent:
+class Adjacent(Pairs):
   """Neighbours in the ranking by reward: first against second, and so on.
 
   Groups with invalid samples keep the comparisons of the others.
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  @property
+  def gives(self) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """G - 1 edges."""
+    reward, traj = ctx.credit, ctx.traj
     order = _Ranked(reward, traj)
     win_NE, lose_NE = order.rank_NG[:, :-1], order.rank_NG[:, 1:]
     gap_NE = _at(order.reward_NG, win_NE) - _at(order.reward_NG, lose_NE)
     both_NE = _at(order.valid_NG, win_NE) & _at(order.valid_NG, lose_NE)
     gap_NE = jnp.where(both_NE, gap_NE, 0.0)
-    return oriented(win_NE, lose_NE, gap_NE, self.margin_scale)
+    return CreditOut(oriented(win_NE, lose_NE, gap_NE, self.margin_scale))
 
 
 class _Ranked:

@@ -1,17 +1,16 @@
-"""Scores of a row against the reference: (stats, traj) -> [B].
+"""Scores of a row against the reference, [B].
 
 S is the sum of logp over the row's trained tokens, S_ref that of logp_ref, T
 their number, D = S - S_ref, all in nats and float32. The gradient reaches logp.
 """
-
-from typing import ClassVar
 
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import LossContext, Score
+from rl_jax.types import Array
 
 _REFERENCE = ('logp_ref',)
 _LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
@@ -23,7 +22,7 @@ def _log_ratio_sum(stats, traj, weight_BT):
 
 
 @piece
-class LogRatio:
+class LogRatio(Score):
   """s = beta D, or beta D / T by length='mean'.
 
   Source: DPO; the mean is Tulu 3's length-normalised DPO (open-instruct
@@ -32,19 +31,19 @@ class LogRatio:
 
   beta: float = ranged(0.1, 0.0, open_low=True)  # per nat
   length: str = chosen('sum', ('sum', 'mean'))
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
-    total_B = _log_ratio_sum(stats, traj, traj.mask_BT)
+    traj = ctx.traj
+    total_B = _log_ratio_sum(ctx.stats, traj, traj.mask_BT)
     if self.length == 'mean':
       total_B = safe_divide(total_B, traj.mask_BT.sum(1))
     return self.beta * total_B
 
 
 @piece
-class DivergenceRatio:
+class DivergenceRatio(Score):
   """s = beta g(D): DPO under another divergence than the reverse KL.
 
     'reverse_kl' D   'forward_kl' -exp(-D)   'js' log sigmoid(D)
@@ -59,12 +58,12 @@ class DivergenceRatio:
   beta: float = ranged(0.1, 0.0, open_low=True)
   alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # of 'alpha' alone
   length: str = chosen('sum', ('sum', 'mean'))
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
-    ratio_B = _log_ratio_sum(stats, traj, traj.mask_BT)
+    traj = ctx.traj
+    ratio_B = _log_ratio_sum(ctx.stats, traj, traj.mask_BT)
     if self.divergence == 'forward_kl':
       ratio_B = -jnp.exp(jnp.minimum(-ratio_B, _LARGEST_EXPONENT))
     elif self.divergence == 'js':
@@ -79,7 +78,7 @@ class DivergenceRatio:
 
 
 @piece
-class CommonLengthRatio:
+class CommonLengthRatio(Score):
   """s = beta sum_t w_t (logp_t - logp_ref_t), w = 1, and alpha beyond L.
 
   L is the number of trained tokens of the shortest trained row of the group:
@@ -90,17 +89,17 @@ class CommonLengthRatio:
 
   beta: float = ranged(0.1, 0.0, open_low=True)
   alpha: float = ranged(0.5, 0.0, 1.0)
-  role: ClassVar[str] = 'score'
-  needs: ClassVar[tuple[str, ...]] = _REFERENCE
+  needs = _REFERENCE
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[B]."""
+    traj = ctx.traj
     place_BT = jnp.cumsum(traj.mask_BT, axis=1)
     tokens_B = traj.mask_BT.sum(1)
     live_B = (traj.weight_B * traj.valid_B != 0) & (tokens_B > 0)
     tokens_NG = by_group(jnp.where(live_B, tokens_B, jnp.inf), traj.group_size)
     common_B = jnp.repeat(tokens_NG.min(1), traj.group_size)
     weight_BT = jnp.where(place_BT <= common_B[:, None], 1.0, self.alpha)
-    difference_BT = stats['logp'] - traj.logp_ref_BT
+    difference_BT = ctx.stats['logp'] - traj.logp_ref_BT
     total_B = masked_sum(difference_BT * weight_BT, traj.mask_BT, axis=1)
     return self.beta * total_B

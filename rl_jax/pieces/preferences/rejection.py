@@ -1,22 +1,23 @@
 """RSO: pairs among samples of the reward-tilted policy, by rejection."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
 from rl_jax.randomness import PIECES, purpose_key, row_token_uniform
-from rl_jax.types import Array, Edges, Trajectories
 
 
 @piece
-class Rejection:
+class Rejection(Pairs):
   """Keeps some of G samples as if drawn from pi exp(R / beta); random pairs.
 
+  pi is what the samples were drawn from: the start in the paper, which
+  rollouts.wrappers.Against(trained='opponent') draws from.
   Repeat: of the samples that remain, each is accepted where
   u < exp((R - largest R that remains) / beta), u uniform; of more than are
   needed a random choice is kept. Equal rewards make no edge; invalid samples
@@ -29,11 +30,12 @@ class Rejection:
   beta: float = ranged(0.5, 0.0, open_low=True)  # of rewards
   keep: int = ranged(2, 2, static=True)  # k of the paper is 8, of 64 samples
   seed: int = ranged(0, static=True)
-  role: ClassVar[str] = 'pairs'
-  min_group_size: ClassVar[int] = 2
+  gives = links.NOTHING
+  min_group_size = 2
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Edges:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """keep // 2 edges; keep is at most G."""
+    reward, traj = ctx.credit, ctx.traj
     G, k = traj.group_size, min(self.keep, traj.group_size)
     key = purpose_key(jax.random.key(self.seed), PIECES)
     uniform_BU = row_token_uniform(key, traj.row_id_B2, 2 * k + 1)
@@ -57,7 +59,9 @@ class Rejection:
     at = lambda x, index: jnp.take_along_axis(x, index, axis=1)
     gap_NE = at(reward_NG, first_NE) - at(reward_NG, second_NE)
     both_NE = at(accepted_NG, first_NE) & at(accepted_NG, second_NE)
-    return oriented(first_NE, second_NE, jnp.where(both_NE, gap_NE, 0.0), 0.0)
+    return CreditOut(
+      oriented(first_NE, second_NE, jnp.where(both_NE, gap_NE, 0.0), 0.0)
+    )
 
 
 def _rank(key_NG, among_NG):

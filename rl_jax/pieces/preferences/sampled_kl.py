@@ -1,6 +1,6 @@
 """HyPO's company: the KL to the reference on the policy's own samples."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,11 @@ from rl_jax.pieces.ops.masking import (
 )
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_weight
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class SampledKL:
+class SampledKL(Regularizer):
   """coef * mean over groups of 1/k sum_j (c_j - b_j) S_j, c = S - S_ref.
 
   Over the k rows of a group that the policy has sampled, not over rows from
@@ -32,18 +32,14 @@ class SampledKL:
 
   coef: float = ranged(1e-4, 0.0)  # lambda of the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  per_group = True
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    sum_B = masked_sum(stats['logp'], traj.mask_BT, axis=1)
+    traj = ctx.traj
+    sum_B = masked_sum(ctx.stats['logp'], traj.mask_BT, axis=1)
     ref_B = masked_sum(traj.logp_ref_BT, traj.mask_BT, axis=1)
     weight_B = row_weight(traj) * row_inputs.sampled_B(traj)
     sum_NG, ref_NG, weight_NG = (
@@ -60,4 +56,4 @@ class SampledKL:
       masked_mean(ratio_NG, live_NG, axis=1), live_NG.ravel()
     )
     loss = self.coef * mean_over_groups(loss_N, live_NG.ravel())
-    return loss, {'policy/kl_sampled': kl}
+    return LossOut(loss, {'policy/kl_sampled': kl})

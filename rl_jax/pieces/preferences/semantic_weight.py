@@ -1,18 +1,17 @@
 """Sem-DPO's weight: chosen responses far from their prompt count less."""
 
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.edges import ends
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import EdgeWeight, LossContext
+from rl_jax.types import Array
 
 
 @piece
-class SemanticConsistency:
+class SemanticConsistency(EdgeWeight):
   """w = exp(-decay d_win), d = 1 - cos(e(prompt), e(response)).
 
   e is a frozen embedder of texts; d is computed once, offline, and is a field
@@ -24,18 +23,16 @@ class SemanticConsistency:
   """
 
   decay: float = ranged(2.0, 0.0)  # per unit of cosine distance
-  role: ClassVar[str] = 'edge_weight'
-  needs: ClassVar[tuple[Any, ...]] = ()
-  reads: ClassVar[dict[str, str]] = {
+  reads = {
     'semantic_distance_B': (
       '1 - cos of the embeddings of prompt and response, of chosen rows; '
       'filled by data with the field semantic_distance'
     )
   }
 
-  def __call__(self, stats: dict[str, Array], traj: Trajectories) -> Array:
+  def __call__(self, ctx: LossContext) -> Array:
     """[N, E]."""
-    del stats
+    traj = ctx.traj
     ((key, text),) = self.reads.items()
     distance_B = row_inputs.read(traj, key, text)
     win_NE, _ = ends(distance_B, traj.edges)

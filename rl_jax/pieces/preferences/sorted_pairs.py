@@ -1,6 +1,6 @@
 """AOT: the distribution of margins, not each margin, beats the reference's."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from rl_jax.pieces.ops.edges import ends, live_weights
 from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.ops.pair_metrics import pair_metrics
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
 
 
 @piece
-class SortedPairs:
+class SortedPairs(Loss):
   """L = mean over ranks i of -(1 - e) ls(beta d_i) - e ls(-beta d_i).
 
     'paired'    d = sort(S_win - S_lose) - sort(S_ref_win - S_ref_lose)
@@ -30,18 +30,14 @@ class SortedPairs:
   label_smoothing: float = ranged(0.0, 0.0, 0.5)
   form: str = chosen('paired', ('paired', 'unpaired'))
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     live_NE = live_weights(traj) != 0
-    logp_B = masked_sum(stats['logp'], traj.mask_BT, axis=1)
+    logp_B = masked_sum(ctx.stats['logp'], traj.mask_BT, axis=1)
     ref_B = masked_sum(traj.logp_ref_BT, traj.mask_BT, axis=1)
     win_NE, lose_NE = ends(logp_B, traj.edges)
     ref_win_NE, ref_lose_NE = ends(ref_B, traj.edges)
@@ -55,11 +51,11 @@ class SortedPairs:
     d = jnp.where(counted > 0, self.beta * d, 0.0)
     e, ls = self.label_smoothing, jax.nn.log_sigmoid
     loss = masked_mean(-(1.0 - e) * ls(d) - e * ls(-d), counted)
-    score_NE = (
-      self.beta * (x - y)
-      for x, y in ((win_NE, ref_win_NE), (lose_NE, ref_lose_NE))
+    win_score_NE = self.beta * (win_NE - ref_win_NE)
+    lose_score_NE = self.beta * (lose_NE - ref_lose_NE)
+    return LossOut(
+      loss, pair_metrics(win_score_NE, lose_score_NE, logp_B, traj)
     )
-    return loss, pair_metrics(*score_NE, logp_B, traj)
 
 
 def _sorted(x_NE, live_NE):

@@ -1,6 +1,6 @@
 """MAPL: a stronger preference has the larger difference of scores."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.edges import ends, live_weights
 from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class StrengthOrder:
+class StrengthOrder(Regularizer):
   """L = coef mean over pairs (e, f) of edges with g_e > g_f of -ls(h_e - h_f).
 
   h = s_win - s_lose is the difference of scores of an edge, g = R_win - R_lose
@@ -27,33 +27,30 @@ class StrengthOrder:
   score: Any  # preferences.scores
   coef: float = ranged(1.0, 0.0)  # ours; unverified in the paper
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   @property
   def needs(self) -> tuple[Any, ...]:
     """What the score reads of the model."""
     return tuple(self.score.needs)
 
-  def check_method(self, method: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError without pairs."""
+    method = context.method
     if method.pairs is None:
       raise ValueError(
         'StrengthOrder compares pairs: set method.pairs, for example to '
         'BestWorst()'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    traj = ctx.traj
     live_M = (live_weights(traj) != 0).astype(jnp.float32).ravel()
     gap_M, strength_M = (
       jnp.where(live_M > 0, (win_NE - lose_NE).ravel(), 0.0)
       for win_NE, lose_NE in (
-        ends(self.score(stats, traj), traj.edges),
+        ends(self.score(ctx), traj.edges),
         ends(traj.reward_B, traj.edges),
       )
     )
@@ -62,6 +59,7 @@ class StrengthOrder:
     ahead_MM = gap_M[:, None] - gap_M[None]
     loss = masked_mean(-jax.nn.log_sigmoid(ahead_MM), weight_MM)
     right_MM = (ahead_MM > 0).astype(jnp.float32)
-    return self.coef * loss, {
-      'preference/strength_accuracy': masked_mean(right_MM, weight_MM)
-    }
+    return LossOut(
+      self.coef * loss,
+      {'preference/strength_accuracy': masked_mean(right_MM, weight_MM)},
+    )

@@ -5,22 +5,22 @@ margin of the scores. Sources are by digests of the code unless a line says
 otherwise.
 """
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces.ops import links
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Link
 from rl_jax.types import Array
 
 
 @piece
-class Hinge:
+class Hinge(Link):
   """max(0, delta - d). Source: SLiC-HF; HALOs SLiCTrainer."""
 
   delta: float = ranged(1.0, 0.0, open_low=True)  # in units of the score
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]; no gradient from d = delta on."""
@@ -29,14 +29,14 @@ class Hinge:
 
 
 @piece
-class Square:
+class Square(Link):
   """(d - 1 / (2 tau))^2: smallest at d = 1 / (2 tau), where it stays.
 
   Source: IPO; TRL dpo_trainer.py takes the mean log-ratio, EasyLM the sum.
   """
 
   tau: float = ranged(0.1, 0.0, open_low=True)
-  role: ClassVar[str] = 'link'
+  margins = links.SUBTRACTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -44,14 +44,14 @@ class Square:
 
 
 @piece
-class SquareOfGap:
+class SquareOfGap(Link):
   """(d)^2: differences of scores are fitted to margins, those of rewards.
 
   With margin_scale 1 and the score beta D this is the squared form of CoPG and
   REBEL on pairs. Source: preference digest, section D (algebra checked).
   """
 
-  role: ClassVar[str] = 'link'
+  margins = links.FITTED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -59,7 +59,7 @@ class SquareOfGap:
 
 
 @piece
-class Targets:
+class Targets(Link):
   """(win - 1 / (2 beta))^2 + (lose + 1 / (2 beta))^2: each row has its target.
 
   On scores D itself (beta of the score 1). Source: uclaml/SPPO trainer.py, TRL
@@ -67,7 +67,7 @@ class Targets:
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)
-  role: ClassVar[str] = 'link'
+  margins = links.UNUSED
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""
@@ -77,7 +77,7 @@ class Targets:
 
 
 @piece
-class PairTargets:
+class PairTargets(Link):
   """((win - t)^2 + (lose + t)^2) / 2, t = (sigmoid(margin) - 1/2) / beta.
 
   sigmoid(margin) is the probability that the winner is better than the loser:
@@ -86,7 +86,7 @@ class PairTargets:
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)
-  role: ClassVar[str] = 'link'
+  margins = links.LOGIT
 
   def __call__(self, win: Array, lose: Array, margin: Array) -> Array:
     """[N, E]."""

@@ -1,21 +1,22 @@
 """Losses on pairs of steps that have the same beginning: MCTS-DPO."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
-from rl_jax.pieces.ops import trees
+from rl_jax.pieces.ops import links, trees
 from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Edges, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array, Edges
 
 _LAST = 1 << 30  # above every sample number
 
 
 @piece
-class TreeSiblings:
+class TreeSiblings(Loss):
   """L = mean over nodes of the tree of loss(best child, worst child).
 
   The rows of a group are the leaves of a tree (rollouts.wrappers.SegmentTree).
@@ -31,11 +32,9 @@ class TreeSiblings:
 
   loss: Any  # preferences.PairLoss, or ChosenLikelihood
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'policy'
-  per_token: ClassVar[bool] = False
-  per_group: ClassVar[bool] = True
-  min_group_size: ClassVar[int] = 2
-  reads: ClassVar[dict[str, str]] = {
+  per_group = True
+  min_group_size = 2
+  reads = {
     'node_BK': 'numbers of the nodes of a tree above the row, in its group',
     'edge_end_BK': 'tokens of the row up to each of these nodes',
   }
@@ -43,12 +42,16 @@ class TreeSiblings:
   @property
   def needs(self) -> tuple[Any, ...]:
     """What the loss reads of the model."""
-    return tuple(getattr(self.loss, 'needs', ()))
+    return tuple(self.loss.needs)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the loss reads more than which child is better."""
+    del context
+    self.loss.check_edges(links.NOTHING, 'TreeSiblings()')
+
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar; metrics are means over the edges of all depths."""
+    traj = ctx.traj
     node_BK, end_BK = (
       row_inputs.read(traj, name, text) for name, text in self.reads.items()
     )
@@ -57,18 +60,19 @@ class TreeSiblings:
     depths = id_BK.shape[1] - 1
     depth_BK = jnp.broadcast_to(jnp.arange(depths), (len(node_BK), depths))
     depth_BT = trees.on_edges(depth_BK, end_BK, traj.mask_BT.shape[1])
-    total, count, sums = 0.0, 0.0, {}
+    total, count = jnp.zeros(()), jnp.zeros(())
+    sums: dict[str, Array] = {}
     for k in range(depths):
       rows = traj.replace(mask_BT=traj.mask_BT * (depth_BT == k))
       rows = rows.replace(edges=_siblings(rows, id_BK[:, k], id_BK[:, k + 1]))
       edges = (live_weights(rows) != 0).astype(jnp.float32).sum()
-      loss, metrics = self.loss(stats, rows, key)
-      total, count = total + edges * loss, count + edges
-      for name, x in metrics.items():
+      out = self.loss(ctx._replace(traj=rows))
+      total, count = total + edges * out.value, count + edges
+      for name, x in out.metrics.items():
         sums[name] = sums.get(name, 0.0) + edges * x
     metrics = {name: safe_divide(x, count) for name, x in sums.items()}
     metrics['preference/edges'] = count / traj.num_prompts
-    return safe_divide(total, count), metrics
+    return LossOut(safe_divide(total, count), metrics)
 
 
 def _siblings(rows, parent_B, child_B):

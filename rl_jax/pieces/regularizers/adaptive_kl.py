@@ -1,6 +1,6 @@
 """A KL term whose coefficient holds the divergence near a target."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -9,11 +9,12 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
+from rl_jax.types import Array
 
 
 @piece
-class AdaptiveKL:
+class AdaptiveKL(Regularizer):
   """l_t = beta k(logp_t, logp_ref_t), with beta as its state.
 
     beta <- beta (1 + gain clip(mean k / target - 1, -limit, limit))
@@ -31,25 +32,18 @@ class AdaptiveKL:
   limit: float = ranged(0.2, 0.0)
   estimator: str = chosen('k3', ESTIMATORS)
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = True  # beta is that of the step before
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
+  per_token = True  # beta is that of the step before
+  needs = ('logp_ref',)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The coefficient."""
     del num_prompts
     return {'beta': jnp.asarray(self.start, jnp.float32)}
 
-  def __call__(
-    self,
-    stats: dict[str, Array],
-    traj: Trajectories,
-    key: Array,
-    state: dict[str, Array],
-  ) -> tuple[Array, Metrics, dict[str, Array]]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T], metrics and the next state."""
-    del key
-    logp_BT = stats['logp']
+    traj = ctx.traj
+    logp_BT = ctx.stats['logp']
     chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, traj.mask_BT])
     kl_BT = kl_estimate(logp_BT, traj.logp_ref_BT, self.estimator)
     mask_BT = loss_mask(traj)
@@ -57,6 +51,8 @@ class AdaptiveKL:
     error = jnp.clip(error, -self.limit, self.limit)
     # No token is no divergence of 0.
     error = jnp.where(mask_BT.sum() > 0, error, 0.0)
-    beta = state['beta']
+    beta = ctx.state['beta']
     metrics = {'policy/kl_ref': kl_BT, 'policy/kl_coef': beta}
-    return beta * kl_BT, metrics, {'beta': beta * (1.0 + self.gain * error)}
+    return LossOut(
+      beta * kl_BT, metrics, {'beta': beta * (1.0 + self.gain * error)}
+    )

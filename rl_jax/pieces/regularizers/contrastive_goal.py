@@ -1,6 +1,6 @@
 """States of chosen responses lead to their goals, not to those of rejected."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,12 @@ from rl_jax import randomness
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.edges import edge_mean, live_weights
 from rl_jax.pieces.ops.masking import by_group, safe_divide
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class ContrastiveGoal:
+class ContrastiveGoal(Regularizer):
   """coef (-log mean sigmoid(cos(s, g+)) - log(1 - mean sigmoid(cos(s, g-)))).
 
   s, g+ are hidden states of tokens of the winning row of a pair, g- of the
@@ -28,23 +28,21 @@ class ContrastiveGoal:
   coef: float = ranged(0.5, 0.0)
   samples: int = ranged(16, 1, static=True)
   aggregation: Any = None  # a scalar loss is not aggregated
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
-  needs: ClassVar[tuple[str, ...]] = ('hidden',)
+  min_group_size = 2
+  needs = ('hidden',)
 
-  def check_method(self, method: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError without pairs."""
+    method = context.method
     if method.pairs is None:
       raise ValueError(
         'method.losses.ContrastiveGoal compares samples: set method.pairs'
       )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    source_BSD, goal_BSD = self._drawn(stats['hidden'], traj, key)
+    traj = ctx.traj
+    source_BSD, goal_BSD = self._drawn(ctx.stats['hidden'], traj, ctx.key)
     group = lambda x: by_group(x, traj.group_size)
     source_NGSD, goal_NGSD = group(source_BSD), group(goal_BSD)
     take = jax.vmap(lambda x_GSD, index_E: x_GSD[index_E])
@@ -60,10 +58,13 @@ class ContrastiveGoal:
     # Without a pair both means are 0, and so is the loss.
     live = (weight_NE != 0).any()
     loss = -jnp.log(jnp.where(live, right, 1.0)) - jnp.log1p(-wrong)
-    return self.coef * loss, {
-      'preference/goal_chosen': right,
-      'preference/goal_rejected': wrong,
-    }
+    return LossOut(
+      self.coef * loss,
+      {
+        'preference/goal_chosen': right,
+        'preference/goal_rejected': wrong,
+      },
+    )
 
   def _drawn(self, hidden_BTD, traj, key):
     """Unit states of sources and goals, each [B, S, D]."""

@@ -1,6 +1,6 @@
 """APO (View-R1), DADS: less KL on the good samples of easier prompts."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -10,11 +10,12 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
+from rl_jax.types import Array, Trajectories
 
 
 @piece
-class DifficultyKL:
+class DifficultyKL(Regularizer):
   """l_t = coef * omega * k3(logp_t, logp_ref_t).
 
     omega = 1 - exp(-e p) where A > 0 and 0 < p < 1, else 1
@@ -29,12 +30,10 @@ class DifficultyKL:
   coef: float = ranged(1e-3, 0.0)  # per nat
   correct_above: float = 0.5  # see row_inputs.right_B
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('logp_ref',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('logp_ref',)
+  min_group_size = 2
 
-  def weight(self, traj: Trajectories) -> Array:
+  def _weight(self, traj: Trajectories) -> Array:
     """omega [B, T]."""
     right_B = row_inputs.right_B(traj, self.correct_above)
     valid_NG = by_group(traj.valid_B, traj.group_size)
@@ -44,12 +43,12 @@ class DifficultyKL:
     omega_B = jnp.repeat(omega_N, traj.group_size)
     return jnp.where(traj.advantages_BT > 0, omega_B[:, None], 1.0)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT = stats['logp']
+    traj = ctx.traj
+    logp_BT = ctx.stats['logp']
     chex.assert_equal_shape([logp_BT, traj.logp_ref_BT, traj.mask_BT])
     kl_BT = kl_estimate(logp_BT, traj.logp_ref_BT, 'k3')
-    return self.coef * self.weight(traj) * kl_BT, {'policy/kl_ref': kl_BT}
+    return LossOut(
+      self.coef * self._weight(traj) * kl_BT, {'policy/kl_ref': kl_BT}
+    )

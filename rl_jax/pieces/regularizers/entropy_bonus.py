@@ -1,16 +1,16 @@
 """A bonus for the entropy of the next-token distribution."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class EntropyBonus:
+class EntropyBonus(Regularizer):
   """l_t = -coef * H_t, H_t the entropy of the policy before token t, in nats.
 
   Source: A3C, section 4.
@@ -18,14 +18,11 @@ class EntropyBonus:
 
   coef: float = ranged(1e-3)  # per nat; below 0 lowers the entropy
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  per_token = True
+  needs = ('entropy',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     chex.assert_equal_shape([stats['entropy'], traj.mask_BT])
-    return -self.coef * stats['entropy'], {}
+    return LossOut(-self.coef * stats['entropy'], {})

@@ -1,18 +1,16 @@
 """Holds the mean entropy of the policy at a target."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class EntropyTarget:
+class EntropyTarget(Regularizer):
   """L = coef |mean H - target|, the mean over the trained tokens, in nats.
 
   The gradient has one size, whatever the distance, and is 0 at the target.
@@ -22,17 +20,12 @@ class EntropyTarget:
 
   coef: float = ranged(1e-3, 0.0)  # per nat
   target: float = ranged(0.5, 0.0)  # nats a token; ours
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('entropy',)
+  needs = ('entropy',)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
-    mean = masked_mean(stats['entropy'], loss_mask(traj))
+    mean = masked_mean(ctx.stats['entropy'], loss_mask(ctx.traj))
     gap = mean - self.target
     # The derivative of |x| at 0 is 0 here.
     sign = jax.lax.stop_gradient(jnp.sign(gap))
-    return self.coef * sign * gap, {'policy/entropy_gap': gap}
+    return LossOut(self.coef * sign * gap, {'policy/entropy_gap': gap})

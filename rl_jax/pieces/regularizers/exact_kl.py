@@ -1,17 +1,17 @@
 """The divergence from the reference over the whole vocabulary, as a loss."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 from rl_jax.pieces.statistics.full_kl import FullKL
-from rl_jax.types import Array, Metrics, Trajectories
 
 
 @piece
-class ExactKL:
+class ExactKL(Regularizer):
   """l_t = coef * sum_v pi(v) (log pi(v) - log pi_ref(v)) at place t.
 
   Differentiated through pi: the gradient of KL(pi || ref) given the prefix,
@@ -22,15 +22,11 @@ class ExactKL:
 
   coef: float = ranged(1e-3, 0.0)  # per nat
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = True
-  needs: ClassVar[tuple] = (FullKL(),)
+  per_token = True
+  needs = (FullKL(),)
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    kl_BT = stats[FullKL.name]
-    chex.assert_equal_shape([kl_BT, traj.mask_BT])
-    return self.coef * kl_BT, {'policy/kl_full': kl_BT}
+    kl_BT = ctx.stats[FullKL.name]
+    chex.assert_equal_shape([kl_BT, ctx.traj.mask_BT])
+    return LossOut(self.coef * kl_BT, {'policy/kl_full': kl_BT})

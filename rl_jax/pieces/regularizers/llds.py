@@ -1,6 +1,6 @@
 """LLDS: a penalty where tokens with A >= 0 have become less likely."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import chex
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ from rl_jax.pieces.ops.masking import masked_sum
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.ops.sequences import run_sum
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class LLDS:
+class LLDS(Regularizer):
   """l_t = coef * gate * max(0, logp_old_t - logp_t) on tokens with A_t >= 0.
 
     gate 'action':   1 if the sum of logp_old - logp over the token's action is
@@ -31,15 +31,11 @@ class LLDS:
   coef: float = ranged(0.2, 0.0)  # per nat
   gate: str = chosen('action', ('action', 'response'))
   aggregation: Any = None  # overrides the method's
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    del key
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     kept_BT = (traj.mask_BT > 0) & (adv_BT >= 0)
     kept_BT = kept_BT.astype(jnp.float32)
@@ -51,4 +47,4 @@ class LLDS:
       total_BT = jnp.broadcast_to(total_B1, fall_BT.shape)
     held_BT = (total_BT > 0) & (fall_BT > 0)  # no gradient
     penalty_BT = jnp.where(held_BT, fall_BT, 0.0)
-    return self.coef * penalty_BT, {'policy/displacement': penalty_BT}
+    return LossOut(self.coef * penalty_BT, {'policy/displacement': penalty_BT})

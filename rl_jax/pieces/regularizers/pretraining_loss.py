@@ -1,18 +1,16 @@
 """PPO-max's ptx term: the likelihood of recorded responses."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class PretrainingLoss:
+class PretrainingLoss(Regularizer):
   """L = -coef mean logp_t over the trained tokens of rows from data alone.
 
   Reads extras['logged_B'], which rollout.logged_prompts > 0 fills; 0 where a
@@ -24,17 +22,13 @@ class PretrainingLoss:
   """
 
   coef: float = ranged(0.1, 0.0)  # ours
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  from_data: ClassVar[bool] = True
+  from_data = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     chex.assert_equal_shape([stats['logp'], traj.mask_BT])
     recorded_B = 1.0 - row_inputs.sampled_B(traj)
     mask_BT = loss_mask(traj) * recorded_B[:, None]
     nll = -masked_mean(stats['logp'], mask_BT)
-    return self.coef * nll, {'train/nll_recorded': nll}
+    return LossOut(self.coef * nll, {'train/nll_recorded': nll})

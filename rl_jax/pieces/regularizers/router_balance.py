@@ -1,18 +1,16 @@
 """The load-balancing loss of mixtures of experts."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 
 @piece
-class RouterBalance:
+class RouterBalance(Regularizer):
   """L = coef E sum_e f_e P_e; coef k if E experts are used equally.
 
     f_e  mean of 1 where expert e is one of the k that are taken, no gradient
@@ -26,15 +24,11 @@ class RouterBalance:
   """
 
   coef: float = ranged(1e-3, 0.0)
-  role: ClassVar[str] = 'regularizer'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple[str, ...]] = ('router_probs', 'router_taken')
+  needs = ('router_probs', 'router_taken')
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     probs_BTE, taken_BTE = stats['router_probs'], stats['router_taken']
     chex.assert_equal_shape([probs_BTE, taken_BTE])
     chex.assert_equal_shape_prefix([probs_BTE, traj.mask_BT], 2)
@@ -43,7 +37,10 @@ class RouterBalance:
     prob_E = masked_mean(probs_BTE, mask_BTE, axis=(0, 1))
     balance = len(share_E) * (share_E * prob_E).sum()
     load_E = len(share_E) * share_E / jnp.maximum(share_E.sum(), 1e-9)
-    return self.coef * balance, {
-      'train/router_balance': balance,
-      'train/expert_load_max': load_E.max(),
-    }
+    return LossOut(
+      self.coef * balance,
+      {
+        'train/router_balance': balance,
+        'train/expert_load_max': load_E.max(),
+      },
+    )

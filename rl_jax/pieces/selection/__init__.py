@@ -1,5 +1,14 @@
 """Which prompts are drawn, and which groups are kept."""
 
-from rl_jax.pieces.piece import pieces_of
-
-globals().update(pieces_of(__name__, __path__))
+from rl_jax.pieces.selection.accuracy_band import AccuracyBand as AccuracyBand
+from rl_jax.pieces.selection.beta_posterior import (
+  BetaPosterior as BetaPosterior,
+)
+from rl_jax.pieces.selection.domain_gap import DomainGap as DomainGap
+from rl_jax.pieces.selection.shuffled_pass import ShuffledPass as ShuffledPass
+from rl_jax.pieces.selection.target_difficulty import (
+  TargetDifficulty as TargetDifficulty,
+)
+from rl_jax.pieces.selection.top_spread import TopSpread as TopSpread
+from rl_jax.pieces.selection.uniform import Uniform as Uniform
+from rl_jax.pieces.selection.zero_variance import ZeroVariance as ZeroVariance

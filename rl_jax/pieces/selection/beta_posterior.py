@@ -1,18 +1,17 @@
 """MoPPS: prompts whose predicted success rate is near a target."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.batches import check_fits
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
 
 
 @piece
-class BetaPosterior:
+class BetaPosterior(Selector):
   """Thompson sampling on a Beta posterior of every prompt's success rate.
 
     candidates: candidate_ratio * count prompts, uniform without replacement
@@ -39,7 +38,6 @@ class BetaPosterior:
   prior_failure: float = ranged(1.0, 0.0, open_low=True)  # b0
   rule: str = chosen('nearest', ('nearest', 'band'))
   success: str = chosen('reward', ('reward', 'right'))
-  role: ClassVar[str] = 'selector'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The prior of every prompt."""

@@ -1,19 +1,18 @@
 """RuleReasoner: domains are drawn more often the less they are solved."""
 
-from typing import Any, ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.batches import check_fits, check_places
 from rl_jax.pieces.ops.masking import safe_divide
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
 
 
 @piece
-class DomainGap:
+class DomainGap(Selector):
   """Shares of domains from a softmax of how far their rewards lie below a goal.
 
     mean_d = sum_j (sum of rewards of d in batch j) / (j + 1) / samples of d
@@ -40,10 +39,12 @@ class DomainGap:
   every: int = ranged(8, 1, static=True)  # batches
   tau: float = ranged(0.3, 0.0, open_low=True)  # units of the reward
   goal: float = ranged(1.0, 0.0)  # units of the reward
-  role: ClassVar[str] = 'selector'
 
-  def check_prompts(self, prompts: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if a skipped prompt shifts the domains of others."""
+    prompts = context.prompts
+    if prompts is None:
+      return
     check_places(type(self).__name__, prompts)
 
   def init(self, num_prompts: int) -> dict[str, Array]:
@@ -63,7 +64,7 @@ class DomainGap:
       'visits': jnp.zeros(num_prompts, jnp.int32),
     }
 
-  def shares(self, rewards_MD: Array, samples_MD: Array) -> Array:
+  def _shares(self, rewards_MD: Array, samples_MD: Array) -> Array:
     """w [D] of the sums of rewards and samples, the newest batch first."""
     age_M = 1.0 / (1.0 + jnp.arange(self.memory))
     total_D = (age_M[:, None] * rewards_MD).sum(0)
@@ -114,7 +115,7 @@ class DomainGap:
     samples = push('samples', known_NG.sum(1).astype(jnp.float32))
     batches = state['batches'] + 1
     due = batches % self.every == 0
-    share = jnp.where(due, self.shares(rewards, samples), state['share'])
+    share = jnp.where(due, self._shares(rewards, samples), state['share'])
     return {
       **state,
       'share': share,

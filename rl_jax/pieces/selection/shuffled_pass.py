@@ -1,24 +1,21 @@
 """Passes over the prompts, each in a new order: the default selector."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax import randomness
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
 
 
 @piece
-class ShuffledPass:
+class ShuffledPass(Selector):
   """Every prompt once per pass; a batch may cross into the next pass.
 
   The order of pass e is a permutation drawn from (key, e) alone, so the state
   is a single position and a resumed run draws the same prompts.
   """
-
-  role: ClassVar[str] = 'selector'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """Position 0 of pass 0; the size travels with the state."""

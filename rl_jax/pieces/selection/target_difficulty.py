@@ -1,18 +1,17 @@
 """AdaRFT: prompts of a difficulty that follows the reward."""
 
-from typing import Any, ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.batches import check_fits, check_places
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
 
 
 @piece
-class TargetDifficulty:
+class TargetDifficulty(Selector):
   """Draws the prompts whose difficulty is nearest to a target.
 
     d_i = (i mod levels) / (levels - 1), from 0 (easy) to 1
@@ -33,10 +32,12 @@ class TargetDifficulty:
   sensitivity: float = ranged(2.0, 0.0, open_low=True)
   goal: float = ranged(0.5, 0.0, 1.0)
   success: str = chosen('reward', ('reward', 'right'))
-  role: ClassVar[str] = 'selector'
 
-  def check_prompts(self, prompts: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if a skipped prompt shifts the levels of others."""
+    prompts = context.prompts
+    if prompts is None:
+      return
     check_places(type(self).__name__, prompts)
 
   def init(self, num_prompts: int) -> dict[str, Array]:

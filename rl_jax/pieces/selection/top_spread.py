@@ -1,17 +1,15 @@
 """StarPO-S: only the groups whose rewards differ most are trained."""
 
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.masking import by_group, masked_var
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.ops.masking import ROUNDING, by_group, masked_var
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, GroupFilter
 
 
 @piece
-class TopSpread:
+class TopSpread(GroupFilter):
   """Keeps (1) the floor(fraction N) groups with the largest std, drops others.
 
   The std is over the valid rewards of a group before shaping, ddof 1. At least
@@ -23,12 +21,13 @@ class TopSpread:
   """
 
   fraction: float = ranged(0.25, 0.0, 1.0, open_low=True)
-  role: ClassVar[str] = 'group_filter'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if groups of several rollouts would be compared."""
-    del task
+    rollout = context.rollout
+    if rollout is None:
+      return
     if rollout.max_rounds != 1:
       raise ValueError(
         'method.group_filter: TopSpread keeps a part of every rollout, but '
@@ -36,12 +35,14 @@ class TopSpread:
         'enough are kept: set rollout.max_rounds=1'
       )
 
-  def __call__(self, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """Weights [N]."""
+    traj = ctx.traj
     reward_NG = by_group(traj.reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     var_N = masked_var(reward_NG, valid_NG, axis=1, ddof=1)
     count = jnp.floor(self.fraction * len(var_N) + 1e-6)  # of a rounded product
     place = jnp.maximum(count, 1).astype(jnp.int32) - 1
     least = jnp.sort(var_N, descending=True)[place]
-    return (var_N >= least).astype(jnp.float32)
+    # Equal rewards in another order may have another sum of squares.
+    return CreditOut((var_N >= least * (1.0 - ROUNDING)).astype(jnp.float32))

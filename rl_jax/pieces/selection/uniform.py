@@ -1,25 +1,22 @@
 """Prompts drawn uniformly, without regard to what was seen before."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax import randomness
 from rl_jax.pieces.ops.batches import check_fits
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
 
 
 @piece
-class Uniform:
+class Uniform(Selector):
   """Each batch is a uniform draw without replacement inside the batch.
 
   The default of a Method without selector is a shuffled pass instead, which
   visits every prompt equally often. The state counts the draws per prompt.
   """
-
-  role: ClassVar[str] = 'selector'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No prompt has been drawn."""

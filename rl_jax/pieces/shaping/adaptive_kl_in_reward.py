@@ -1,7 +1,5 @@
 """KL in the reward with a coefficient that holds the divergence at a target."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -9,11 +7,12 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import masked_mean, on_tokens
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array
 
 
 @piece
-class AdaptiveKLInReward:
+class AdaptiveKLInReward(Shaping):
   """As KLInReward of level 'token', with the coefficient beta as its state.
 
     r_t = 1[t = last] R - beta k(logp_old, logp_ref)_t on policy tokens, then
@@ -32,18 +31,16 @@ class AdaptiveKLInReward:
   gain: float = ranged(0.0128, 0.0, 1.0)  # a rollout
   limit: float = ranged(0.2, 0.0, 1.0, open_high=True)  # beta stays above 0
   estimator: str = chosen('k1', ESTIMATORS)
-  role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
+  needs = ('logp', 'logp_ref')
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The coefficient."""
     del num_prompts
     return {'beta': jnp.asarray(self.start, jnp.float32)}
 
-  def __call__(
-    self, reward: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, self.estimator)
     kl_BT = kl_BT * traj.mask_BT
     counts_B = traj.valid_B * row_inputs.sampled_B(traj)
@@ -51,6 +48,6 @@ class AdaptiveKLInReward:
     error = jnp.clip(error, -self.limit, self.limit)
     # No row is no divergence of 0.
     error = jnp.where(counts_B.sum() > 0, error, 0.0)
-    beta = state['beta']
+    beta = ctx.state['beta']
     reward_BT = on_tokens(reward, traj.mask_BT) - beta * kl_BT
-    return reward_BT, {'beta': beta * (1.0 + self.gain * error)}
+    return CreditOut(reward_BT, {'beta': beta * (1.0 + self.gain * error)})

@@ -1,7 +1,5 @@
 """A2FM: an expensive mode on an easy prompt earns less."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,11 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class AdaptiveModeReward:
+class AdaptiveModeReward(Shaping):
   """R_k * (1 - p^alpha) if k chose freely and not the instant mode.
 
   p is the share of right rows among the group's valid rows that were forced
@@ -26,10 +24,10 @@ class AdaptiveModeReward:
 
   alpha: float = ranged(2.0, 0.0, open_low=True)
   correct_above: float = 0.5  # see row_inputs.right_B
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     instant_B = row_inputs.read(traj, 'mode_B') == 0
     forced_B = row_inputs.read(traj, 'forced_B') > 0
@@ -42,4 +40,6 @@ class AdaptiveModeReward:
     )
     rate_B = jnp.repeat(rate_N, traj.group_size)
     paid_B = ~instant_B & ~forced_B
-    return reward_B * jnp.where(paid_B, 1.0 - rate_B**self.alpha, 1.0)
+    return CreditOut(
+      reward_B * jnp.where(paid_B, 1.0 - rate_B**self.alpha, 1.0)
+    )

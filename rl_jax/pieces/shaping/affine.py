@@ -1,21 +1,18 @@
 """A linear change of the reward's range."""
 
-from typing import ClassVar
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class Affine:
+class Affine(Shaping):
   """scale * R + offset on every row, for example 0/1 rewards to -1/+1."""
 
   scale: float = ranged(1.0)
   offset: float = ranged(0.0)
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    del traj
-    return self.scale * reward_B + self.offset
+    reward_B = ctx.credit
+    return CreditOut(self.scale * reward_B + self.offset)

@@ -1,18 +1,16 @@
 """EMPO: the reward of a sample is how common its answer is."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.clusters import cluster_mass, same_answer
 from rl_jax.pieces.ops.masking import by_group, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class ClusterFrequency:
+class ClusterFrequency(Shaping):
   """R_k = rows with the answer of k / valid rows; no label is used.
 
   0 for a response without an answer (they form one cluster and stay in the
@@ -22,14 +20,16 @@ class ClusterFrequency:
   Reasoning Incentivization" (EMPO); QingyangZhang/EMPO rewards.py.
   """
 
-  role: ClassVar[str] = 'shaping'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     same_NGG, answered_NG = same_answer(traj, merge_missing=True)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     _, cluster_NG = cluster_mass(valid_NG, same_NGG)
     agree_N1 = same_NGG.sum(2).max(1, keepdims=True) > 1
-    return ungroup(jnp.where(agree_N1, cluster_NG * answered_NG, 0.0))
+    return CreditOut(
+      ungroup(jnp.where(agree_N1, cluster_NG * answered_NG, 0.0))
+    )

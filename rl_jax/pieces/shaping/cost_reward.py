@@ -1,25 +1,27 @@
 """Router-R1: right answers earn more the cheaper they were."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.ops.masking import is_rounding
+from rl_jax.pieces.ops.quantiles import row_quantiles
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array
 
 
 @piece
-class CostReward:
+class CostReward(Shaping):
   """(1 - alpha) R + alpha c where R > 0, else R.
 
     z = sqrt(cost),  c = 1 - clip((z - lo) / (hi - lo), 0, 1)
 
   lo and hi are the 5th and 95th percentile of the last `window` costs of valid
-  rows, those of this rollout included; c = 1/2 where they are equal. So a wrong
-  answer earns nothing by being cheap.
+  rows, those of this rollout included; c = 1/2 where they are equal, or differ
+  by no more than float32 rounding. So a wrong answer earns nothing by being
+  cheap.
   cost: that of the row, as the component `cost` of `tasks.WithTools`.
   State: the window, NaN where it is not yet filled; rows of a rollout see the
   same percentiles, so that their order changes nothing.
@@ -30,31 +32,32 @@ class CostReward:
 
   alpha: float = ranged(0.6, 0.0, 1.0)
   window: int = ranged(1000, 1, static=True)
-  role: ClassVar[str] = 'shaping'
-  reads: ClassVar[dict[str, str]] = {'cost_B': 'what the row has cost, >= 0'}
+  reads = {'cost_B': 'what the row has cost, >= 0'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No cost has been seen."""
     del num_prompts
     return {'costs': jnp.full(self.window, jnp.nan)}
 
-  def __call__(
-    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     cost_B = row_inputs.read(traj, 'cost_B', self.reads['cost_B'])
     root_B = jnp.sqrt(jnp.maximum(cost_B, 0.0))
     counts_B = (traj.valid_B * row_inputs.sampled_B(traj)) > 0
     seen = jnp.concatenate(
-      [state['costs'], jnp.where(counts_B, root_B, jnp.nan)]
+      [ctx.state['costs'], jnp.where(counts_B, root_B, jnp.nan)]
     )
     # Rows that count move to the end, in their order.
     order = jnp.argsort(~jnp.isnan(seen), stable=True)
     costs = seen[order][-self.window :]
-    low, high = jnp.nanpercentile(costs, jnp.asarray([5.0, 95.0]))
-    flat = ~(high - low >= 1e-8)  # also where nothing was seen
+    low, high = row_quantiles(costs[None], jnp.asarray([0.05, 0.95]))[0]
+    # Also where nothing was seen; the release has the absolute limit.
+    flat = is_rounding(high - low, high) | (high - low < 1e-8)
     scaled_B = (root_B - low) / jnp.where(flat, 1.0, high - low)
     cheap_B = jnp.where(flat, 0.5, 1.0 - jnp.clip(scaled_B, 0.0, 1.0))
     mixed_B = (1.0 - self.alpha) * reward_B + self.alpha * cheap_B
-    return jnp.where(reward_B > 0, mixed_B, reward_B), {'costs': costs}
+    return CreditOut(
+      jnp.where(reward_B > 0, mixed_B, reward_B), {'costs': costs}
+    )

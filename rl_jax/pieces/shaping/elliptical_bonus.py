@@ -1,7 +1,5 @@
 """RepExp: a bonus for responses whose representation is unlike the others."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -16,11 +14,12 @@ from rl_jax.pieces.ops.masking import (
   ungroup,
 )
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class EllipticalBonus:
+class EllipticalBonus(Shaping):
   """R_k + coef * b_k, b_k the leverage of k among its group.
 
     x_k = mean hidden state over trained tokens, minus the group's mean
@@ -45,11 +44,10 @@ class EllipticalBonus:
   ridge: float = ranged(0.01, 0.0, open_low=True)
   correct_above: float = 0.5  # see row_inputs.right_B
   kind: str = chosen('leverage', ('leverage', 'leave_one_out'))
-  role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple[str, ...]] = ('hidden',)
-  min_group_size: ClassVar[int] = 2
+  needs = ('hidden',)
+  min_group_size = 2
 
-  def lost(self, traj: Trajectories) -> tuple[Array, Array]:
+  def _lost(self, traj: Trajectories) -> tuple[Array, Array]:
     """(1 / n, ridge [P (...)^-1 P]_kk), what b lacks of 1, each [N, G].
 
     All of 1 where x is 0: in groups of equal rows, and on invalid ones.
@@ -77,18 +75,19 @@ class EllipticalBonus:
     apart_NG = (size_N11[:, :, 0] > 0) & (valid_NG1[:, :, 0] > 0)
     return alone_NG, jnp.where(apart_NG, lost_NG, 1.0 - alone_NG)
 
-  def bonus(self, traj: Trajectories) -> Array:
+  def _bonus(self, traj: Trajectories) -> Array:
     """b [N, G]; 0 on invalid rows."""
-    alone_NG, lost_NG = self.lost(traj)
+    alone_NG, lost_NG = self._lost(traj)
     leverage_NG = jnp.maximum(1.0 - alone_NG - lost_NG, 0.0)
     if self.kind == 'leave_one_out':
       return safe_divide(leverage_NG, alone_NG + lost_NG)
     return leverage_NG
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     right_B = row_inputs.right_B(traj, self.correct_above)
     solved_N1 = by_group(right_B, traj.group_size).any(1, keepdims=True)
-    bonus_NG = jnp.where(solved_N1, self.bonus(traj), 0.0)
-    return reward_B + self.coef * ungroup(bonus_NG)
+    bonus_NG = jnp.where(solved_N1, self._bonus(traj), 0.0)
+    return CreditOut(reward_B + self.coef * ungroup(bonus_NG))

@@ -1,16 +1,14 @@
 """Rewards bent for an inference procedure: best of n, or worst of n."""
 
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class Exponential:
+class Exponential(Shaping):
   """sign(t) exp(t R - max(t, 0)): order is kept, one end is stretched.
 
   For R in [0, 1], a win rate. t > 0 trains for the best of n samples, t < 0
@@ -21,16 +19,14 @@ class Exponential:
   """
 
   t: float = ranged(10.0, -50.0, 50.0)
-  role: ClassVar[str] = 'shaping'
 
-  def check_method(self, method: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError for t = 0, which makes every reward 0."""
-    del method
     if self.t == 0:
       raise ValueError('Exponential.t = 0 makes every reward 0: leave it out')
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    del traj
+    reward_B = ctx.credit
     t = jnp.asarray(self.t)
-    return jnp.sign(t) * jnp.exp(t * reward_B - jnp.maximum(t, 0.0))
+    return CreditOut(jnp.sign(t) * jnp.exp(t * reward_B - jnp.maximum(t, 0.0)))

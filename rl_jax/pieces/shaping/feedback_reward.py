@@ -1,7 +1,5 @@
 """ONI: a reward for messages that an annotator calls helpful."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,13 +10,14 @@ from rl_jax.pieces.ops import feedback, moments
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array, static
 
 RETRIEVAL, CLASSIFICATION, RANKING = 'retrieval', 'classification', 'ranking'
 
 
 @piece
-class FeedbackReward:
+class FeedbackReward(Shaping):
   """extrinsic R_t + intrinsic r(m_k) / N(m_k)^exponent at the end of turn k.
 
     retrieval       r(m) = label of m, 0 as long as it has none
@@ -53,8 +52,7 @@ class FeedbackReward:
   rate: float = ranged(1.0, 0.0, open_low=True)
   steps: int = ranged(32, 1, INT32, static=True)
   seed: int = ranged(0, 0, INT32, static=True)
-  role: ClassVar[str] = 'shaping'
-  reads: ClassVar[dict[str, str]] = feedback.READS
+  reads = feedback.READS
 
   def __post_init__(self):
     if not self.factors or min(self.factors) < 1:
@@ -82,10 +80,9 @@ class FeedbackReward:
       **moments.none(),
     }
 
-  def __call__(
-    self, reward: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj, state = ctx.credit, ctx.traj, ctx.state
     reward_BT = on_tokens(reward, traj.mask_BT)
     view = turn_view(traj)
     said = row_inputs.read(traj, *next(iter(feedback.READS.items())))
@@ -96,7 +93,7 @@ class FeedbackReward:
     value_BK = jnp.where(message_BK >= 0, value_M[message_BK], 0.0)
     value_BK /= feedback.occurrences(message_BK) ** self.exponent
     added_BT = self.intrinsic * view.on_last(value_BK)
-    return self.extrinsic * reward_BT + added_BT, state
+    return CreditOut(self.extrinsic * reward_BT + added_BT, state)
 
   def _annotated(self, state, message_BK, counted_BK):
     """With the messages of this iteration, and the answers that arrive."""

@@ -1,7 +1,5 @@
 """Ada-GRPO (ARM): rare reasoning formats are rewarded more, at first."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,12 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array
 
 
 @piece
-class FormatRarity:
+class FormatRarity(Shaping):
   """R_k * (1 + (n / F_k - 1) (1 + cos(pi t / total_steps)) / 2).
 
   F_k counts the valid rows of the group with the format of k, n all valid
@@ -24,18 +23,16 @@ class FormatRarity:
 
   # Rollouts; give it the run's iterations.
   total_steps: float = ranged(100.0, 1.0)
-  role: ClassVar[str] = 'shaping'
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """No rollout has been seen."""
     del num_prompts
     return {'rollouts': jnp.zeros((), jnp.int32)}
 
-  def __call__(
-    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(reward_B, 1)
     id_NG = by_group(row_inputs.read(traj, 'format_id_B'), traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
@@ -45,4 +42,6 @@ class FormatRarity:
     done = jnp.minimum(state['rollouts'] / self.total_steps, 1.0)
     decay = 0.5 * (1.0 + jnp.cos(jnp.pi * done))
     factor_NG = 1.0 + jnp.where(valid_NG > 0, rarity_NG - 1.0, 0.0) * decay
-    return reward_B * ungroup(factor_NG), {'rollouts': state['rollouts'] + 1}
+    return CreditOut(
+      reward_B * ungroup(factor_NG), {'rollouts': state['rollouts'] + 1}
+    )

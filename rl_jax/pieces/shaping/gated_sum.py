@@ -1,18 +1,17 @@
 """RLUF: a weighted sum of rewards behind a gate."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import static
 
 
 @piece
-class GatedSum:
+class GatedSum(Shaping):
   """R = sum_k w_k r_k where the gate's component >= threshold, else blocked.
 
   Components in `logits` are read as sigmoid(r): scores of a model that was
@@ -29,7 +28,6 @@ class GatedSum:
   gate: str | None = static(default=None)  # a component, summed or not
   threshold: float = ranged(0.5)  # in units of the gate
   blocked: float = ranged(0.0)  # the whole reward of such a row
-  role: ClassVar[str] = 'shaping'
 
   def __post_init__(self):
     if len(self.components) != len(self.weights):
@@ -43,8 +41,9 @@ class GatedSum:
         f'{self.components}'
       )
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     total_B = jnp.zeros_like(reward_B)
     reward_KB = row_inputs.components(self, traj)
     for name, weight, part_B in zip(
@@ -54,6 +53,6 @@ class GatedSum:
         part_B = jax.nn.sigmoid(part_B)
       total_B += weight * part_B
     if self.gate is None:
-      return total_B
+      return CreditOut(total_B)
     gate_B = row_inputs.read(traj, f'{self.gate}_B', 'the gate of GatedSum')
-    return jnp.where(gate_B >= self.threshold, total_B, self.blocked)
+    return CreditOut(jnp.where(gate_B >= self.threshold, total_B, self.blocked))

@@ -1,16 +1,14 @@
 """The divergence from the reference policy as a part of the reward."""
 
-from typing import ClassVar
-
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.divergences import ESTIMATORS, kl_estimate
 from rl_jax.pieces.ops.masking import masked_sum, on_tokens
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class KLInReward:
+class KLInReward(Shaping):
   """r_t = 1[t = last] R - coef * k(logp_old, logp_ref)_t on policy tokens.
 
   No gradient. level 'token' gives rewards per token, the outcome on the last
@@ -22,19 +20,21 @@ class KLInReward:
   coef: float = ranged(0.01, 0.0)  # reward per nat
   estimator: str = chosen('k1', ESTIMATORS)
   level: str = chosen('token', ('token', 'sequence'))
-  role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple[str, ...]] = ('logp', 'logp_ref')
+  needs = ('logp', 'logp_ref')
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]; with level 'sequence' [B] -> [B].
 
     Raises:
       ValueError: level is 'sequence' and an earlier piece gave token rewards.
     """
+    reward, traj = ctx.credit, ctx.traj
     kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, self.estimator)
     if self.level == 'sequence':
       if reward.ndim != 1:
         raise ValueError('KLInReward.level = sequence needs rewards [B]')
-      return reward - self.coef * masked_sum(kl_BT, traj.mask_BT, axis=1)
+      return CreditOut(
+        reward - self.coef * masked_sum(kl_BT, traj.mask_BT, axis=1)
+      )
     reward_BT = on_tokens(reward, traj.mask_BT)
-    return reward_BT - self.coef * kl_BT * traj.mask_BT
+    return CreditOut(reward_BT - self.coef * kl_BT * traj.mask_BT)

@@ -1,18 +1,16 @@
 """Thinkless: a right answer in the cheap mode earns more."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class ModeRewards:
+class ModeRewards(Shaping):
   """R becomes `instant` or `thought` for a right response, else `wrong`.
 
   `instant` in mode 0 of extras['mode_B'], `thought` in all others. What R was
@@ -25,12 +23,12 @@ class ModeRewards:
   thought: float = ranged(0.5)
   wrong: float = ranged(-1.0)
   correct_above: float = 0.5  # see row_inputs.right_B
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     instant_B = row_inputs.read(traj, 'mode_B') == 0
     right_B = row_inputs.right_B(traj, self.correct_above)
     value_B = jnp.where(instant_B, self.instant, self.thought)
-    return jnp.where(right_B, value_B, self.wrong)
+    return CreditOut(jnp.where(right_B, value_B, self.wrong))

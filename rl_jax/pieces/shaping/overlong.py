@@ -1,29 +1,31 @@
 """A soft penalty for responses that come near the length limit."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
+from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class OverlongPenalty:
+class OverlongPenalty(Shaping):
   """R + coef * min((max_tokens - buffer_tokens - length) / buffer_tokens, 0).
 
   No penalty up to max_tokens - buffer_tokens, then linear down to -coef at
-  max_tokens. Lengths are response tokens, not characters.
-  Source: DAPO, section 3.4; verl recipe reward_manager/dapo.py.
+  max_tokens. Lengths are tokens, not characters: with counts='policy' those of
+  the response that the environment has not said, with 'all' the replies of
+  tools as well. Single responses have no such replies.
+  Source: DAPO, section 3.4; verl recipe reward_manager/dapo.py, which counts
+  all.
   """
 
   # The limit on response tokens.
   max_tokens: float = ranged(20480.0, 0.0, open_low=True)
   buffer_tokens: float = ranged(4096.0, 0.0, open_low=True)
   coef: float = ranged(1.0, 0.0)  # in units of the reward
-  role: ClassVar[str] = 'shaping'
+  counts: str = chosen('policy', ('policy', 'all'))
 
   def idle(self, max_response_tokens: int, vocab_size: int) -> str:
     """Why no response can be changed, or an empty text."""
@@ -34,11 +36,14 @@ class OverlongPenalty:
       f'up to max_tokens - buffer_tokens = {free:g} tokens there is no penalty'
     )
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     length_B = traj.length_B.astype(jnp.float32)
+    if self.counts == 'policy':
+      length_B = row_inputs.policy_tokens_B(traj, traj.length_B)
     excess_B = length_B - (self.max_tokens - self.buffer_tokens)
-    return reward_B + self.coef * jnp.minimum(
-      -excess_B / self.buffer_tokens, 0.0
+    return CreditOut(
+      reward_B + self.coef * jnp.minimum(-excess_B / self.buffer_tokens, 0.0)
     )

@@ -1,18 +1,17 @@
 """The reward of a sample is how often it wins against earlier samples."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array
 
 
 @piece
-class QueueWinRate:
+class QueueWinRate(Shaping):
   """R_i = mean over the queue of its prompt of 1, 1/2, 0 as r_i >, =, < r_q.
 
   The queue holds the rewards of the last `size` samples of earlier rollouts; it
@@ -24,17 +23,26 @@ class QueueWinRate:
   """
 
   size: int = ranged(16, 1, static=True)
-  role: ClassVar[str] = 'shaping'
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """Empty queues."""
     empty = jnp.zeros((num_prompts, self.size), jnp.float32)
     return {'reward': empty, 'held': empty}
 
-  def __call__(
-    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def check_win_rates(
+    self, path: str, pairwise: list[str], others: list[str]
+  ) -> None:
+    """Raises ValueError: win rates inside a group say nothing across groups."""
+    del others
+    raise ValueError(
+      f'{path} compares rewards of different iterations, and {pairwise[0]} '
+      'compares responses of one group: take WinRate(), or a reward model or '
+      'judge of single responses'
+    )
+
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_equal_shape([reward_B, traj.valid_B])
     new = {
       'reward': by_group(reward_B, traj.group_size),
@@ -54,4 +62,4 @@ class QueueWinRate:
       k: jnp.concatenate([new[k], old[k]], axis=1)[:, : self.size] for k in new
     }
     state = {k: state[k].at[id_N].set(pushed[k], mode='drop') for k in state}
-    return rate_NG.ravel(), state
+    return CreditOut(rate_NG.ravel(), state)

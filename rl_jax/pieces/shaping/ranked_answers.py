@@ -1,7 +1,5 @@
 """AEPO (InfiGUI-G1): one response offers several ranked answers."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -9,11 +7,11 @@ import jax.numpy as jnp
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class RankedAnswers:
+class RankedAnswers(Shaping):
   """format + 1 / sqrt(N k) if candidate k of N is the first hit.
 
   format - 1 / N if none hits, format - 1 for an empty list, -1 for a malformed
@@ -24,10 +22,10 @@ class RankedAnswers:
   """
 
   format: float = ranged(1.0)  # reward of a well-formed response
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     answers_B = row_inputs.read(traj, 'num_answers_B').astype(jnp.float32)
     rank_B = row_inputs.read(traj, 'hit_rank_B').astype(jnp.float32)
@@ -38,4 +36,4 @@ class RankedAnswers:
       jax.lax.rsqrt(count_B * jnp.maximum(rank_B, 1.0)),
       -1.0 / count_B,
     )
-    return jnp.where(answers_B < 0, -1.0, self.format + utility_B)
+    return CreditOut(jnp.where(answers_B < 0, -1.0, self.format + utility_B))

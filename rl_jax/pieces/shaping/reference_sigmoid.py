@@ -1,7 +1,5 @@
 """PAR: a learned reward as the probability of beating reference responses."""
 
-from typing import ClassVar
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,8 @@ import numpy as np
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array, static
 
 _GRID = np.linspace(-5.0, 5.0, 100)
 # Of degree 5, by least squares at these points, as the released code fits it.
@@ -34,12 +33,13 @@ LINKS = {
 
 
 @piece
-class ReferenceSigmoid:
+class ReferenceSigmoid(Shaping):
   """R = mean_j f(k (r - shift - ref_j)), r less a penalty on long responses.
 
     r = min(reward, ceiling) - length_coef * max(0, tokens - free_tokens)
     f: link; 'sigmoid' is PAR's, bounded in (0, 1) and 1/2 at the reference
 
+  Tokens are those of the response that the environment has not said.
   ref_j are the rewards of M fixed reference responses to the prompt, from
   extras['reference_reward_NM'], or one 0 without `references`. Its siblings:
   'identity' is the centred reward, which a group's mean and standard deviation
@@ -60,7 +60,6 @@ class ReferenceSigmoid:
   quantile: float | None = ranged(None, 0.0, 1.0, open_low=True, open_high=True)
   length_coef: float = ranged(0.01, 0.0)  # reward per token
   free_tokens: float = ranged(300.0, 0.0)
-  role: ClassVar[str] = 'shaping'
 
   def __post_init__(self):
     if self.quantile is not None and not self.references:
@@ -77,8 +76,9 @@ class ReferenceSigmoid:
       f'free_tokens = {self.free_tokens:g} tokens have no penalty on length'
     )
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     reference_NM = jnp.zeros((traj.num_prompts, 1))
     if self.references:
@@ -86,12 +86,13 @@ class ReferenceSigmoid:
     if self.quantile is not None:
       reference_NM = _quantile(reference_NM, self.quantile)
     reference_BM = jnp.repeat(reference_NM, traj.group_size, axis=0)
-    excess_B = traj.length_B.astype(jnp.float32) - self.free_tokens
+    tokens_B = row_inputs.policy_tokens_B(traj, traj.length_B)
+    excess_B = tokens_B - self.free_tokens
     if self.ceiling is not None:
       reward_B = jnp.minimum(reward_B, self.ceiling)
     raw_B = reward_B - self.length_coef * jnp.maximum(excess_B, 0.0)
     gap_BM = raw_B[:, None] - self.shift - reference_BM
-    return LINKS[self.link](self.k * gap_BM).mean(1)
+    return CreditOut(LINKS[self.link](self.k * gap_BM).mean(1))
 
 
 def _quantile(reference_NM, quantile):

@@ -1,18 +1,17 @@
 """ToolRL: a sum of rewards whose weights move during training."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import Array, static
 
 
 @piece
-class ScheduledSum:
+class ScheduledSum(Shaping):
   """R = sum_k w_k r_k, w = first + (last - first) min(n / steps, 1).
 
   n: rollouts before this one, the state. Replaces the reward.
@@ -26,7 +25,6 @@ class ScheduledSum:
   first: tuple[float, ...] = static(default=(1.0, 1.0))
   last: tuple[float, ...] = static(default=(1.0, 1.0))
   steps: float = ranged(150.0, 0.0, open_low=True)  # rollouts
-  role: ClassVar[str] = 'shaping'
 
   def __post_init__(self):
     for name in ('first', 'last'):
@@ -42,13 +40,12 @@ class ScheduledSum:
     del num_prompts
     return {'rollouts': jnp.zeros(())}
 
-  def __call__(
-    self, reward_B: Array, traj: Trajectories, state: dict[str, Array]
-  ) -> tuple[Array, dict[str, Array]]:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj, state = ctx.credit, ctx.traj, ctx.state
     chex.assert_rank(reward_B, 1)
     share = jnp.minimum(state['rollouts'] / self.steps, 1.0)
     first_K, last_K = jnp.array(self.first), jnp.array(self.last)
     weight_K = first_K + share * (last_K - first_K)
     total_B = weight_K @ row_inputs.components(self, traj)
-    return total_B, {'rollouts': state['rollouts'] + 1.0}
+    return CreditOut(total_B, {'rollouts': state['rollouts'] + 1.0})

@@ -1,19 +1,17 @@
 """The policy's own certainty as a reward: no verifier, no labels."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 from rl_jax.pieces.statistics.certainty import Certainty
-from rl_jax.types import Array, Trajectories
 
 
 @piece
-class SelfCertainty:
+class SelfCertainty(Shaping):
   """R_k = coef * mean_t KL(uniform || pi_old(. | prefix of t)), in nats.
 
     KL(uniform || pi) = -1/V sum_v log(V pi(v))
@@ -24,11 +22,13 @@ class SelfCertainty:
   """
 
   coef: float = ranged(1.0)  # reward per nat
-  role: ClassVar[str] = 'shaping'
-  needs: ClassVar[tuple] = (Certainty(),)
+  needs = (Certainty(),)
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     certainty_BT = row_inputs.read(traj, 'self_certainty')
-    return self.coef * masked_mean(certainty_BT, traj.mask_BT, axis=1)
+    return CreditOut(
+      self.coef * masked_mean(certainty_BT, traj.mask_BT, axis=1)
+    )

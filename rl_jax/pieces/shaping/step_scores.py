@@ -1,7 +1,5 @@
 """Token rewards where a process model lowers its opinion of a response."""
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
 
@@ -9,11 +7,11 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import on_tokens, safe_divide
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class StepScores:
+class StepScores(Shaping):
   """r_t + scale (min(p_j, m_j) - m_j + bonus / n) at the end of step j of n.
 
   p_j is the score of the process model behind step j, or by scheme='prod' the
@@ -29,10 +27,10 @@ class StepScores:
   bonus: float = ranged(0.25, 0.0)  # of all steps together
   scale: float = ranged(1.0, 0.0)
   scheme: str = chosen('min', ('min', 'prod'))
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
+    reward, traj = ctx.credit, ctx.traj
     p_BT = row_inputs.read(traj, 'step_score_BT')
     end_BT = (p_BT >= 0) & (traj.mask_BT > 0)
     if self.scheme == 'prod':
@@ -44,4 +42,4 @@ class StepScores:
     count_B1 = end_BT.sum(axis=1, keepdims=True)
     share_B1 = safe_divide(self.bonus, count_B1.astype(p_BT.dtype))
     step_BT = jnp.where(end_BT, least_BT - before_BT + share_B1, 0.0)
-    return on_tokens(reward, traj.mask_BT) + self.scale * step_BT
+    return CreditOut(on_tokens(reward, traj.mask_BT) + self.scale * step_BT)

@@ -1,7 +1,5 @@
 """OTC: right answers are worth most with the fewest tool calls that suffice."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,11 +7,12 @@ from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import static
 
 
 @piece
-class ToolCost:
+class ToolCost(Shaping):
   """alpha * w * R, w in [0, 1] by the number m of tool calls of the episode.
 
     w = cos(m pi / (2 m + smoothing))                   without `compared`
@@ -32,24 +31,24 @@ class ToolCost:
   smoothing: float = ranged(1.0, 0.0, open_low=True)  # c, in calls
   correct_above: float = 0.5  # see row_inputs.right_B
   compared: bool = static(default=True)
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     if traj.turns is None:
-      return self.alpha * reward_B
+      return CreditOut(self.alpha * reward_B)
     call_B = traj.turns.calls_BK.sum(axis=1).astype(jnp.float32)
     alone_B = jnp.cos(call_B * jnp.pi / (2.0 * call_B + self.smoothing))
     if not self.compared:
-      return self.alpha * alone_B * reward_B
+      return CreditOut(self.alpha * alone_B * reward_B)
     least_B = self._least(call_B, traj)
     # Nowhere 0, also where it is not taken.
     both_B = jnp.maximum(least_B + call_B, 1.0)
     f_B = 2.0 * least_B * call_B / both_B
     near_B = jnp.sin(f_B * jnp.pi / (2.0 * jnp.maximum(least_B, 1.0)))
     weight_B = jnp.where(least_B > 0, near_B, alone_B)
-    return self.alpha * weight_B * reward_B
+    return CreditOut(self.alpha * weight_B * reward_B)
 
   def _least(self, call_B, traj):
     """n of the group, on each of its rows."""

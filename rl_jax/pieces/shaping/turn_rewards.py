@@ -1,17 +1,15 @@
 """Rewards where they were earned: at the ends of turns."""
 
-from typing import ClassVar
-
 import chex
 
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 
 
 @piece
-class TurnRewards:
+class TurnRewards(Shaping):
   """The reward of turn k on its last trained token; the sum stays the same.
 
     r_t = r_k at the end of turn k, and R - sum_k r_k at the end of the row
@@ -22,13 +20,12 @@ class TurnRewards:
   pearls-lab/meow-tea-taro agentic_verified.py.
   """
 
-  role: ClassVar[str] = 'shaping'
-
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
+    reward_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(reward_B, 1)
     if traj.turns is None:
-      return on_tokens(reward_B, traj.mask_BT)
+      return CreditOut(on_tokens(reward_B, traj.mask_BT))
     reward_BK, view = traj.turns.reward_BK, turn_view(traj)
     rest_B = reward_B - (reward_BK * view.played_BK).sum(axis=1)
-    return view.on_last(reward_BK) + on_tokens(rest_B, traj.mask_BT)
+    return CreditOut(view.on_last(reward_BK) + on_tokens(rest_B, traj.mask_BT))

@@ -1,15 +1,14 @@
 """The reward that the samples serve worst takes the place of the reward."""
 
-from typing import ClassVar
-
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Trajectories, static
+from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
+from rl_jax.types import static
 
 
 @piece
-class WorstComponent:
+class WorstComponent(Shaping):
   """R = r_u of all rows, u = argmin_u mean over valid rows of r_u.
 
   One component for the whole batch, the first of equal ones: the minimum of
@@ -20,11 +19,10 @@ class WorstComponent:
   """
 
   components: tuple[str, ...] = static(default=('outcome', 'format'))
-  role: ClassVar[str] = 'shaping'
 
-  def __call__(self, reward_B: Array, traj: Trajectories) -> Array:
+  def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    del reward_B
+    traj = ctx.traj
     reward_KB = row_inputs.components(self, traj)
     mean_K = masked_mean(reward_KB, traj.valid_B[None], axis=1)
-    return reward_KB[mean_K.argmin()]
+    return CreditOut(reward_KB[mean_K.argmin()])

@@ -1,12 +1,12 @@
 """State values, and action values of every token of the vocabulary."""
 
-import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import ValueStatistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
@@ -22,8 +22,8 @@ def split(outputs: Array) -> tuple[Array, Array]:
   return outputs[..., 0], q.reshape(*q.shape[:-1], 2, -1)
 
 
-@dataclasses.dataclass(frozen=True)
-class ActionValues:
+@statistic
+class ActionValues(ValueStatistic):
   """(V, Q_1(y_t), Q_2(y_t)) before token t, [B, T, 3].
 
   policy: the named policy whose value head is read, '' the trained one. The
@@ -31,8 +31,6 @@ class ActionValues:
   """
 
   policy: str = ''
-  by_place: ClassVar[bool] = False
-  value_heads: ClassVar[bool] = True
 
   @property
   def name(self) -> str:
@@ -52,15 +50,11 @@ class ActionValues:
     return jnp.concatenate([value_BC[..., None], q_BC2], axis=-1)
 
 
-@dataclasses.dataclass(frozen=True)
-class ActionNormalisers:
+@statistic
+class ActionNormalisers(ValueStatistic):
   """log sum_v exp Q_h(v) before token t, h = 1, 2, [B, T, 2]."""
 
-  policy: ClassVar[str] = ''
-  policies: ClassVar[dict] = {}
-  name: ClassVar[str] = 'action_normalisers'
-  by_place: ClassVar[bool] = False
-  value_heads: ClassVar[bool] = True
+  name = 'action_normalisers'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C, 2]."""

@@ -1,24 +1,20 @@
 """Self-certainty: how far a distribution is from the uniform one."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class Certainty:
+@statistic
+class Certainty(Statistic):
   """KL(uniform || pi) = -1/V sum_v log(V pi(v)), in nats, [B, T].
 
   Source: backprop07/Self-Certainty confidence_list.py.
   """
 
-  name: ClassVar[str] = 'self_certainty'
-  policies: ClassVar[dict[str, Any]] = {}
-  by_place: ClassVar[bool] = False
+  name = 'self_certainty'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -12,17 +12,7 @@ from rl_jax.types import Array
 class Chunk:
   """Logits of C places of all B rows; no [B, T, V] array ever exists.
 
-  A statistic is a frozen dataclass that a piece lists in `needs`:
-
-    name         key of its result among the statistics, [B, T] or [B, T, d]
-    policies     rules of other policies whose logits it reads, by name
-    value_heads  True if it reads outputs of the value head of its `policy`
-    by_place     True if places of different rows are compared, so that rows
-                 must not be packed
-    statistic(chunk) -> [B, C] or [B, C, d]; padding is set to 0 afterwards
-
-  Credit and shaping read it in traj.extras, of the weights that sampled; losses
-  and weights in `stats`, of the current weights, where it has a gradient.
+  It is the argument of statistics, see `rl_jax.pieces.roles.Statistic`.
   """
 
   logits_BCV: Array  # at the sampling temperature, after transforms

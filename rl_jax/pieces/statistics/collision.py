@@ -1,24 +1,20 @@
 """Collision: how likely the distribution's own token is on average."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax
 
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class Collision:
+@statistic
+class Collision(Statistic):
   """log sum_v pi(v)^2, in nats, [B, T]: of one token of V at least -log V.
 
   Source: WPO's weight adjustment (TRL dpo_trainer.py, by a digest).
   """
 
-  name: ClassVar[str] = 'collision'
-  policies: ClassVar[dict[str, Any]] = {}
-  by_place: ClassVar[bool] = False
+  name = 'collision'
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

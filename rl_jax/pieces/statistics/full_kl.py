@@ -1,18 +1,16 @@
 """The exact divergence from another policy, over the whole vocabulary."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class FullKL:
+@statistic
+class FullKL(Statistic):
   """sum_v pi(v) (log pi(v) - log pi_ref(v)), in nats, [B, T].
 
   Instead of an estimate from the drawn token: no variance given the prefix, and
@@ -20,9 +18,8 @@ class FullKL:
   the reference in every update. Tokens of probability 0 count nothing.
   """
 
-  name: ClassVar[str] = 'full_kl'
-  policies: ClassVar[dict[str, Any]] = {'reference': Frozen()}
-  by_place: ClassVar[bool] = False
+  name = 'full_kl'
+  policies = {'reference': Frozen()}
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

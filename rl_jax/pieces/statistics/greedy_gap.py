@@ -1,17 +1,17 @@
 """How far a token lies below the most likely one."""
 
-import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class GreedyGap:
+@statistic
+class GreedyGap(Statistic):
   """log pi(a) - max_v log pi(v) of the policy, in nats, never above 0, [B, T].
 
   a: the token that was drawn, or with `favourite` of the reference the token
@@ -19,7 +19,6 @@ class GreedyGap:
   """
 
   favourite: str = ''  # 'reference', or the drawn token
-  by_place: ClassVar[bool] = False
 
   @property
   def name(self) -> str:

@@ -1,16 +1,14 @@
 """TW-GRPO: how far the distributions of a group lie apart."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupDivergence:
+@statistic
+class GroupDivergence(Statistic):
   """mean_k sum_v exp(u) - u - 1, u = mean_j logp_j(v) - logp_k(v), [B, T].
 
   j, k are the rows of a group at the same place; the value is the same for all
@@ -19,9 +17,8 @@ class GroupDivergence:
   grpo_trainer.py.
   """
 
-  name: ClassVar[str] = 'group_divergence'
-  policies: ClassVar[dict[str, Any]] = {}
-  by_place: ClassVar[bool] = True
+  name = 'group_divergence'
+  by_place = True
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

@@ -1,24 +1,21 @@
 """Probabilities of the tokens of the whole group at every place."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupProbs:
+@statistic
+class GroupProbs(Statistic):
   """pi(u | row, place) for all response tokens u of the group, [B, T, G * T].
 
   Source: what THR and NTHR need of the vocabulary ("Token Hidden Reward").
   """
 
-  name: ClassVar[str] = 'group_probs'
-  policies: ClassVar[dict[str, Any]] = {}
-  by_place: ClassVar[bool] = True
+  name = 'group_probs'
+  by_place = True
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C, U]."""

@@ -1,17 +1,17 @@
 """The logarithm of the normaliser of another policy's logits."""
 
-import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class LogNormaliser:
+@statistic
+class LogNormaliser(Statistic):
   """log sum_v exp(logits'_v) of the policy with that name, [B, T].
 
   The value of a place if logits are action values. The piece that needs it says
@@ -19,7 +19,6 @@ class LogNormaliser:
   """
 
   policy: str
-  by_place: ClassVar[bool] = False
 
   @property
   def name(self) -> str:

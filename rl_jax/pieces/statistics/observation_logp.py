@@ -1,26 +1,22 @@
 """What the policy gives the tokens that environments said."""
 
-import dataclasses
-from typing import Any, ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import OBSERVATION_LOGP
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class ObservationLogp:
+@statistic
+class ObservationLogp(Statistic):
   """log pi(o_t | x, y_<t) of tokens of kind ENVIRONMENT, nats, [B, T].
 
   Of the distribution that policy tokens are drawn from. Unlike all other
   statistics it is 0 on trained tokens, and not on observations.
   """
 
-  by_place: ClassVar[bool] = False
-  name: ClassVar[str] = OBSERVATION_LOGP
-  policies: ClassVar[dict[str, Any]] = {}
+  name = OBSERVATION_LOGP
 
   def __call__(self, chunk: Chunk) -> Array:
     """[B, C]."""

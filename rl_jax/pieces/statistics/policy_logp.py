@@ -1,25 +1,24 @@
 """What another policy gives the token that was drawn."""
 
-import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen
+from rl_jax.pieces.roles import Statistic, statistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.types import Array
 
 
-@dataclasses.dataclass(frozen=True)
-class PolicyLogp:
+@statistic
+class PolicyLogp(Statistic):
   """log pi'(y_t | x, y_<t) of the policy with that name, nats, [B, T].
 
   The piece that needs it says in `policies` what the policy is.
   """
 
   policy: str
-  by_place: ClassVar[bool] = False
 
   @property
   def name(self) -> str:

@@ -1,7 +1,5 @@
 """Clip-Cov: a few tokens of high covariance lose their gradient."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
@@ -9,12 +7,12 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_center
 from rl_jax.pieces.ops.ratios import is_clipped, log_ratio
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 from rl_jax.randomness import row_token_uniform
-from rl_jax.types import Array, Metrics, Trajectories
 
 
 @piece
-class ClipCovDrop:
+class ClipCovDrop(Weight):
   """Removes a random subset of high-covariance tokens from the policy loss.
 
     cov_t    = (A_t - mean A) (logp_t - mean logp)
@@ -35,8 +33,6 @@ class ClipCovDrop:
   # None: those of the method's PPOClip.
   clip_low: float | None = ranged(None, 0.0, 1.0)
   clip_high: float | None = ranged(None, 0.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
   def resolve(self, method) -> 'ClipCovDrop':
     """Takes limits that are None from the method's PPOClip.
@@ -44,22 +40,23 @@ class ClipCovDrop:
     Raises ValueError if there is none, or if given limits differ from its own.
     """
     for loss in method.losses:
-      if type(loss).__name__ == 'PPOClip':
-        limits = {'clip_low': loss.clip_low, 'clip_high': loss.clip_high}
-        given = {name: getattr(self, name) for name in limits}
-        if all(x is None or x == limits[name] for name, x in given.items()):
-          return self.replace(**limits)
+      limits = loss.offers.get('token_clip')
+      if limits is None:
+        continue
+      given = {'clip_low': self.clip_low, 'clip_high': self.clip_high}
+      if all(x is None or x == limits[name] for name, x in given.items()):
+        return self.replace(**limits)
     raise ValueError(
       'ClipCovDrop passes over tokens that PPOClip has cut: give PPOClip '
       f'clip_low = {self.clip_low} and clip_high = {self.clip_high}, or leave '
       'these fields of ClipCovDrop out'
     )
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    logp_BT, adv_BT = stats['logp'], traj.advantages_BT
+    assert self.clip_low is not None and self.clip_high is not None
+    traj = ctx.traj
+    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
     chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
     mask_BT = loss_mask(traj)
     cov_BT = masked_center(adv_BT, mask_BT) * masked_center(logp_BT, mask_BT)
@@ -69,10 +66,13 @@ class ClipCovDrop:
     eligible_BT = (mask_BT > 0) & inside_BT & ~cut_BT
     count = jnp.maximum(jnp.floor(self.fraction * (mask_BT > 0).sum()), 1.0)
     # Drawn from the counter of each row: independent of padding and row order.
-    draw_BT = row_token_uniform(key, traj.row_id_B2, logp_BT.shape[1])
+    draw_BT = row_token_uniform(ctx.key, traj.row_id_B2, logp_BT.shape[1])
     priority = jnp.where(eligible_BT, draw_BT, jnp.inf).ravel()
     rank_BT = jnp.argsort(jnp.argsort(priority)).reshape(cov_BT.shape)
     drop_BT = eligible_BT & (rank_BT < count)
-    return jnp.where(drop_BT, 0.0, 1.0), {
-      'policy/dropped_fraction': drop_BT,
-    }
+    return LossOut(
+      jnp.where(drop_BT, 0.0, 1.0),
+      {
+        'policy/dropped_fraction': drop_BT,
+      },
+    )

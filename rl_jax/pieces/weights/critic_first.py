@@ -1,16 +1,15 @@
 """Critic pre-training: the policy waits until values have been learned."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss, Weight
+from rl_jax.types import Array
 
 
 @piece
-class CriticFirst:
+class CriticFirst(Weight):
   """w_t = 0 in the first `steps` optimizer steps, then 1; values always count.
 
   On losses [B, T] of the roles policy and regularizer. By default the value
@@ -21,13 +20,13 @@ class CriticFirst:
   """
 
   steps: int = ranged(50, 0, static=True)  # ours
-  role: ClassVar[str] = 'weight'
-  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
-  per_token: ClassVar[bool] = True
+  weighs = ('policy', 'regularizer')
+  per_token = True
 
-  def check_method(self, method) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if no loss trains values."""
-    if not any(loss.role == 'value' for loss in method.losses):
+    method = context.method
+    if not any(isinstance(loss, ValueLoss) for loss in method.losses):
       raise ValueError('CriticFirst needs a loss of role "value": ValueClip()')
 
   def init(self, num_prompts: int) -> dict[str, Array]:
@@ -35,16 +34,11 @@ class CriticFirst:
     del num_prompts
     return {'steps': jnp.zeros(())}
 
-  def __call__(
-    self,
-    stats: dict[str, Array],
-    traj: Trajectories,
-    key: Array,
-    state: dict[str, Array],
-  ) -> tuple[Array, Metrics, dict[str, Array]]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T], metrics and the next state."""
-    del stats, key
-    taken = state['steps']
+    taken = ctx.state['steps']
     weight = (taken >= self.steps).astype(jnp.float32)
-    weight_BT = jnp.full_like(traj.mask_BT, weight)
-    return weight_BT, {'policy/trained': weight}, {'steps': taken + 1.0}
+    weight_BT = jnp.full_like(ctx.traj.mask_BT, weight)
+    return LossOut(
+      weight_BT, {'policy/trained': weight}, {'steps': taken + 1.0}
+    )

@@ -1,15 +1,13 @@
 """T-PPO: the policy is trained on the tokens of this window alone."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class CurrentWindow:
+class CurrentWindow(Weight):
   """1 from position extras['window_start_B'] on, 0 on earlier tokens.
 
   Without that key every response began in this window, and all weights are 1.
@@ -18,17 +16,16 @@ class CurrentWindow:
   and digests.
   """
 
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     start_B = traj.extras.get('window_start_B')
     if start_B is None:
-      return jnp.ones_like(traj.mask_BT), {}
+      return LossOut(jnp.ones_like(traj.mask_BT), {})
     position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
     fresh_BT = position_1T >= start_B[:, None]
-    return fresh_BT.astype(jnp.float32), {'policy/fresh_fraction': fresh_BT}
+    return LossOut(
+      fresh_BT.astype(jnp.float32), {'policy/fresh_fraction': fresh_BT}
+    )

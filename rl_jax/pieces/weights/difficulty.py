@@ -1,16 +1,14 @@
 """GUI-G1: harder prompts weigh more in the loss."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class DifficultyWeight:
+class DifficultyWeight(Weight):
   """w_i on every token of prompt i, from extras['difficulty_B'].
 
   The paper takes w from the relative size of the target box (smaller is
@@ -20,15 +18,12 @@ class DifficultyWeight:
   GUI Agents"; Yuqi-Zhou/GUI-G1 grpo_trainer.py.
   """
 
-  role: ClassVar[str] = 'weight'
-  weighs: ClassVar[tuple[str, ...]] = ('policy', 'regularizer')
-  per_token: ClassVar[bool] = True
+  weighs = ('policy', 'regularizer')
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     weight_B = row_inputs.read(traj, 'difficulty_B').astype(jnp.float32)
     weight_BT = jnp.broadcast_to(weight_B[:, None], traj.mask_BT.shape)
-    return weight_BT, {'policy/difficulty_weight': weight_BT}
+    return LossOut(weight_BT, {'policy/difficulty_weight': weight_BT})

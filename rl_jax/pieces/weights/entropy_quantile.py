@@ -1,18 +1,16 @@
 """Only the tokens of highest entropy are trained."""
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import loss_mask
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class EntropyQuantile:
+class EntropyQuantile(Weight):
   """w_t = 1 where the token's entropy is among the largest `fraction`, else 0.
 
   The threshold is the entropy of rank max(floor(fraction * tokens), 1) among
@@ -26,14 +24,10 @@ class EntropyQuantile:
 
   # Of the trained tokens.
   fraction: float = ranged(0.2, 0.0, 1.0, open_low=True)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     chex.assert_equal_shape([traj.entropy_BT, traj.mask_BT])
     kept_BT = loss_mask(traj) > 0
     entropy_BT = jnp.where(kept_BT, traj.entropy_BT, -jnp.inf)
@@ -42,7 +36,10 @@ class EntropyQuantile:
     falling = jnp.sort(entropy_BT.ravel())[::-1]
     threshold = falling[count.astype(jnp.int32) - 1]
     chosen_BT = kept_BT & (entropy_BT >= threshold)
-    return chosen_BT.astype(jnp.float32), {
-      'policy/chosen_fraction': chosen_BT,
-      'policy/entropy_threshold': jnp.where(kept_BT.any(), threshold, 0.0),
-    }
+    return LossOut(
+      chosen_BT.astype(jnp.float32),
+      {
+        'policy/chosen_fraction': chosen_BT,
+        'policy/entropy_threshold': jnp.where(kept_BT.any(), threshold, 0.0),
+      },
+    )

@@ -1,16 +1,14 @@
 """Advantage-weighted regression: likelihood weighted by exp(beta A)."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class ExpAdvantage:
+class ExpAdvantage(Weight):
   """w_t = min(exp(beta A_t), most).
 
   On a loss of likelihood the policy becomes pi_data exp(beta A), normalised;
@@ -21,14 +19,10 @@ class ExpAdvantage:
 
   beta: float = ranged(4.0, 0.0)  # per unit of the reward
   most: float = ranged(20.0, 0.0, open_low=True)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
-    log_BT = jnp.minimum(self.beta * traj.advantages_BT, jnp.log(self.most))
+    log_BT = jnp.minimum(self.beta * ctx.traj.advantages_BT, jnp.log(self.most))
     weight_BT = jnp.exp(log_BT)
-    return weight_BT, {'policy/advantage_weight': weight_BT}
+    return LossOut(weight_BT, {'policy/advantage_weight': weight_BT})

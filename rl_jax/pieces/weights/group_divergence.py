@@ -1,18 +1,16 @@
 """TW-GRPO: positions at which the group's distributions differ weigh more."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, loss_mask, ungroup
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 from rl_jax.pieces.statistics.group_divergence import GroupDivergence
-from rl_jax.types import Array, Metrics, Trajectories
 
 
 @piece
-class GroupDivergenceWeight:
+class GroupDivergenceWeight(Weight):
   """w_t = 1 + (alpha - 1) (D_t - min D) / (max D - min D + eps), 0 on padding.
 
     D_t = mean_k sum_v exp(u) - u - 1,  u = mean_j log p_jt(v) - log p_kt(v)
@@ -26,16 +24,12 @@ class GroupDivergenceWeight:
 
   alpha: float = ranged(1.7, 1.0)  # largest weight
   eps: float = ranged(1e-8, 0.0, open_low=True)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
-  needs: ClassVar[tuple] = (GroupDivergence(),)
-  min_group_size: ClassVar[int] = 2
+  needs = (GroupDivergence(),)
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del key
+    stats, traj = ctx.stats, ctx.traj
     mask_BT = loss_mask(traj)
     live_NGT = by_group(mask_BT, traj.group_size) > 0
     live_N1T = live_NGT.any(axis=1, keepdims=True)
@@ -49,4 +43,6 @@ class GroupDivergenceWeight:
     scaled_N1T = excess_N1T / (span_N11 + self.eps)
     weight_N1T = 1.0 + (self.alpha - 1.0) * scaled_N1T
     weight_BT = ungroup(weight_N1T * jnp.ones_like(value_NGT)) * mask_BT
-    return weight_BT, {'policy/group_divergence': stats['group_divergence']}
+    return LossOut(
+      weight_BT, {'policy/group_divergence': stats['group_divergence']}
+    )

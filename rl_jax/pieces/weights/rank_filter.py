@@ -1,17 +1,15 @@
 """PF-PPO: weights by the rank of the reward in its group."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
 
 
 @piece
-class RankFilter:
+class RankFilter(Weight):
   """n w(rank) / sum of w over the group's n valid rows, by unshaped reward.
 
     w = best for the largest reward, worst for the smallest, else middle
@@ -26,15 +24,11 @@ class RankFilter:
   best: float = ranged(1.0, 0.0)
   middle: float = ranged(0.0, 0.0)
   worst: float = ranged(1.0, 0.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
-  min_group_size: ClassVar[int] = 2
+  min_group_size = 2
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     reward_NG = by_group(traj.reward_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     count_N1 = valid_NG.sum(1, keepdims=True).astype(jnp.float32)
@@ -55,4 +49,4 @@ class RankFilter:
     sum_N1 = weight_NG.sum(1, keepdims=True)
     factor_B = ungroup(safe_divide(weight_NG * count_N1, sum_N1))
     factor_BT = jnp.broadcast_to(factor_B[:, None], traj.mask_BT.shape)
-    return factor_BT, {'policy/filtered_fraction': factor_BT == 0}
+    return LossOut(factor_BT, {'policy/filtered_fraction': factor_BT == 0})

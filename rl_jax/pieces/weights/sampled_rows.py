@@ -1,16 +1,15 @@
 """Losses of reinforcement learning count on sampled rows alone."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
+from rl_jax.types import static
 
 
 @piece
-class SampledRows:
+class SampledRows(Weight):
   """w_t = 1 on rows that the policy has written, 0 on rows from data.
 
   On losses [B, T] of the roles in `weighs`; the denominators keep the rows, and
@@ -19,13 +18,10 @@ class SampledRows:
   """
 
   weighs: tuple[str, ...] = static(default=('policy', 'regularizer', 'value'))
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     sampled_B1 = row_inputs.sampled_B(traj)[:, None]
-    return jnp.broadcast_to(sampled_B1, traj.mask_BT.shape), {}
+    return LossOut(jnp.broadcast_to(sampled_B1, traj.mask_BT.shape), {})

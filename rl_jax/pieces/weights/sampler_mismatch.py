@@ -6,17 +6,22 @@ logp_behaviour is the sampler's, logp_old the trainer's of the same parameters.
 Dropped and masked tokens weigh 0 and stay in the denominator of the loss.
 """
 
-from typing import ClassVar
-
 import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.masking import loss_mask, masked_mean, safe_divide
+from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.pieces.ops.masking import (
+  loss_mask,
+  masked_mean,
+  masked_sum,
+  safe_divide,
+)
 from rl_jax.pieces.ops.ratios import log_ratio, sequence_log_ratio
 from rl_jax.pieces.ops.sequences import row_weight, summed_log_ratio
 from rl_jax.pieces.piece import piece
-from rl_jax.types import Array, Metrics, Trajectories, static
+from rl_jax.pieces.roles import LossContext, LossOut, Weight
+from rl_jax.types import Array, Trajectories, static
 
 
 def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
@@ -26,14 +31,14 @@ def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
   return between(*arrays)
 
 
-def _kept(weight_BT: Array, kept_BT: Array) -> tuple[Array, Metrics]:
+def _kept(weight_BT: Array, kept_BT: Array) -> LossOut:
   """The weights of kept tokens, 0 on the others."""
   dropped = {'policy/dropped_fraction': ~kept_BT}
-  return jnp.where(kept_BT, weight_BT, 0.0), dropped
+  return LossOut(jnp.where(kept_BT, weight_BT, 0.0), dropped)
 
 
 @piece
-class IcePop:
+class IcePop(Weight):
   """w_t = k_t if low <= k_t <= high, else 0; k_t = exp(u_t).
 
   Source: "Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale
@@ -42,21 +47,18 @@ class IcePop:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = True
+  per_token = True
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     weight_BT = jnp.exp(_mismatch(traj))
     kept_BT = (weight_BT >= self.low) & (weight_BT <= self.high)
     return _kept(weight_BT, kept_BT & (traj.mask_BT > 0))
 
 
 @piece
-class SequenceMask:
+class SequenceMask(Weight):
   """w_t = exp(u_t) if low <= exp(mean of the row's u) <= high, else 0.
 
   Source: NeMo-RL loss_functions.py and OpenRLHF loss.py (seq-mask-tis).
@@ -64,14 +66,10 @@ class SequenceMask:
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     change_BT = _mismatch(traj)
     mean_B = jnp.exp(sequence_log_ratio(change_BT, traj.mask_BT))
     kept_B = (mean_B >= self.low) & (mean_B <= self.high)
@@ -80,7 +78,41 @@ class SequenceMask:
 
 
 @piece
-class TruncatedImportance:
+class DivergenceMask(Weight):
+  """w_t = 1 where d <= limit, else 0.
+
+    k2_t = u_t^2 / 2,  k3_t = exp(u_t) - 1 - u_t
+
+  d is the mean, the sum or the largest k of the row's trained tokens, or with
+  level 'token' the k of each token. k3 estimates KL(sampler || trainer). Kept
+  tokens have the weight 1: TruncatedImportance beside it corrects their ratio.
+  Source: verl rollout_corr_helper.py (seq_mean_k3 and its kin), where dropped
+  tokens leave the denominator of the loss, too.
+  """
+
+  limit: float = ranged(0.01, 0.0, open_low=True)  # nats, of k2 nats squared
+  estimator: str = chosen('k3', ('k2', 'k3'))
+  level: str = chosen('mean', ('mean', 'sum', 'max', 'token'))
+  per_group = True
+
+  def __call__(self, ctx: LossContext) -> LossOut:
+    """Weights [B, T]."""
+    traj = ctx.traj
+    change_BT = _mismatch(traj)  # 0 on masked tokens, as its k are
+    far_BT = kl_estimate(jnp.zeros_like(change_BT), change_BT, self.estimator)
+    if self.level == 'mean':
+      far_BT = masked_mean(far_BT, traj.mask_BT, axis=1, keepdims=True)
+    elif self.level == 'sum':
+      far_BT = masked_sum(far_BT, traj.mask_BT, axis=1, keepdims=True)
+    elif self.level == 'max':
+      far_BT = far_BT.max(axis=1, keepdims=True)
+    within_BT = (traj.mask_BT > 0) & (far_BT <= self.limit)
+    rejected = {'policy/rejected_fraction': ~within_BT}
+    return LossOut(within_BT.astype(jnp.float32), rejected)
+
+
+@piece
+class TruncatedImportance(Weight):
   """w_t = min(exp(u_t), limit).
 
   Level 'sequence' takes the sum of u over the row. `normalize` divides by the
@@ -92,14 +124,10 @@ class TruncatedImportance:
   limit: float = ranged(2.0, 0.0, open_low=True)
   level: str = chosen('token', ('token', 'sequence'))
   normalize: bool = static(default=False)
-  role: ClassVar[str] = 'weight'
-  per_token: ClassVar[bool] = False
 
-  def __call__(
-    self, stats: dict[str, Array], traj: Trajectories, key: Array
-  ) -> tuple[Array, Metrics]:
+  def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
-    del stats, key
+    traj = ctx.traj
     mask_BT = traj.mask_BT
     if self.level == 'token':
       weight_BT = jnp.exp(_mismatch(traj))
@@ -114,7 +142,10 @@ class TruncatedImportance:
       else:
         mean = masked_mean(weight_BT[:, 0], row_weight(traj))
       weight_BT = safe_divide(weight_BT, mean)
-    return jnp.where(mask_BT > 0, weight_BT, 0.0), {
-      'policy/importance_weight': weight_BT,
-      'policy/truncated_fraction': cut_BT,
-    }
+    return LossOut(
+      jnp.where(mask_BT > 0, weight_BT, 0.0),
+      {
+        'policy/importance_weight': weight_BT,
+        'policy/truncated_fraction': cut_BT,
+      },
+    )

@@ -8,11 +8,13 @@ Layout of one step below the checkpoint directory:
                            shapes and dtypes of the arrays, metrics, versions
                            of the software (see `versions`)
 
-COMMITTED is written last, so a step without it is ignored, and the CRC of every
-file is compared before anything is read: a damaged file costs one checkpoint,
-not the run. The directory may be any path that epath accepts. With several
-processes each writes its own shards and process 0 everything else, to the same
-directory.
+A step is written under a temporary name (`runtime.writer`) and gets its own one
+when it is complete. COMMITTED is written last, so a step without it is ignored,
+and the CRC of every file is compared before anything is read: a damaged file
+costs one checkpoint, not the run. The directory may be any path that epath
+accepts; where it is not in a file system, a step has its name from the start.
+With several processes each writes its own shards and process 0 everything else,
+to the same directory.
 """
 
 from collections.abc import Mapping
@@ -28,7 +30,6 @@ from absl import logging
 from etils import epath
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.records.checkpoints import files, leaves, versions
@@ -36,6 +37,7 @@ from rl_jax.records.checkpoints.failure import CheckpointError, FailedSave
 from rl_jax.records.checkpoints.leaves import abstract_tree
 from rl_jax.runtime import processes, watchdog
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
+from rl_jax.runtime.writer import Writer, sole_writer
 
 __all__ = ['CheckpointError', 'Checkpointer', 'Restored', 'abstract_tree']
 
@@ -86,6 +88,7 @@ class Checkpointer:
   best_metric: a name in the `metrics` given to `save`.
   on_save_error: 'stop' raises CheckpointError at the next call; 'warn' logs.
     Either way the steps committed before stay valid.
+  writer: the right to write there, by default not shared with anyone.
   """
 
   def __init__(
@@ -96,16 +99,19 @@ class Checkpointer:
     keep_best: int = 1,
     best_metric: str = 'evaluation/pass_at_1',
     on_save_error: str = 'stop',
+    writer: Writer | None = None,
   ):
     if keep_last < 1 or keep_best < 0:
       raise ValueError(
         f'keep_last = {keep_last} must be >= 1, keep_best = {keep_best} >= 0'
       )
     self.directory = epath.Path(directory)
-    if '://' not in os.fspath(directory):
+    if files.is_local(directory):
       self.directory = epath.Path(os.path.abspath(directory))
     self._keep = (keep_last, keep_best, best_metric)
-    self._failed = FailedSave(on_save_error)
+    self._writer = writer or sole_writer()
+    self._failed = FailedSave(on_save_error, self._writer.check)
+    ocp = leaves.orbax()
     self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
     self._thread: threading.Thread | None = None
     self._warnings = RepeatedWarnings()
@@ -147,19 +153,21 @@ class Checkpointer:
       'versions': versions.current(),
       'saved_unix_seconds': time.time(),
     }
-    path = self._path(step)
 
     def prepare():
-      files.delete(path)
-      path.mkdir(parents=True)
+      files.delete(self._path(step), self._writer)  # damaged or abandoned
+      temporary = self._temporary(step)
+      if temporary.exists():  # of a save of this object that failed
+        temporary.rmtree()
+      temporary.mkdir(parents=True)
+      return temporary.name
 
     try:
-      processes.on_main(prepare)
+      path = self.directory / processes.on_main(prepare)
       # Transfers are intended here, whatever guard is set.
       with jax.transfer_guard('allow'), watchdog.checkpointing():
-        self._orbax.save(
-          path / _ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True
-        )
+        arguments = leaves.orbax().args.PyTreeSave(arrays)
+        self._orbax.save(path / _ARRAYS, args=arguments, force=True)
     except Exception as error:  # Out of space shows as several types.
       self._record_failure(step, error)
       self._failed.report(self.directory, self.steps)
@@ -171,12 +179,15 @@ class Checkpointer:
 
   def _finish(self, step: int, host_text: str, manifest: Any) -> None:
     """Background: waits for Orbax, writes the manifest last, prunes."""
-    path = self._path(step)
+    path = self._temporary(step)
     try:
       self._orbax.wait_until_finished()
       if processes.is_main():
         (path / _HOST).write_text(host_text)
         files.commit(path, manifest)
+        self._writer.check()
+        if path != self._path(step):
+          path.rename(self._path(step))
     except BaseException as error:
       self._record_failure(step, error)
       return
@@ -184,7 +195,7 @@ class Checkpointer:
     try:
       if processes.is_main():
         self._prune(step)
-    except OSError as error:
+    except Exception as error:  # also that another run has taken over
       self._warnings.warn('could not delete old checkpoints: %s', error)
 
   def _record_failure(self, step: int, error: BaseException) -> None:
@@ -192,7 +203,7 @@ class Checkpointer:
     self._forget_errors()
     try:
       if processes.is_main():  # A partial checkpoint only takes up space.
-        files.delete(self._path(step))
+        self._temporary(step).rmtree()
     except OSError:
       pass
 
@@ -209,7 +220,7 @@ class Checkpointer:
     keep = files.kept(self.directory, newest, *self._keep)
     for step in files.all_steps(self.directory):
       if step not in keep:
-        files.delete(self._path(step))
+        files.delete(self._path(step), self._writer)
         self._known_good.discard(step)
 
   def wait(self) -> None:
@@ -223,12 +234,12 @@ class Checkpointer:
 
   def _join(self) -> bool:
     """Waits for this process alone; whether there was something in flight."""
-    busy = self._thread is not None
-    if busy:
-      with watchdog.checkpointing():
-        self._thread.join()
-      self._thread = None
-    return busy
+    if self._thread is None:
+      return False
+    with watchdog.checkpointing():
+      self._thread.join()
+    self._thread = None
+    return True
 
   def close(self) -> None:
     """Waits for this process and frees the threads of Orbax."""
@@ -298,6 +309,7 @@ class Checkpointer:
       return None
     self._known_good.add(step)
     manifest, _ = files.read_manifest(self._path(step))
+    assert manifest is not None, 'the step was verified'
     named, treedef = leaves.names(abstract)
     versions.warn_if_changed(step, manifest.get('versions', {}))
     leaves.check_structure(named, manifest['arrays'], step, partial)
@@ -310,6 +322,24 @@ class Checkpointer:
       host_state=self.host_state(step),
       metrics=manifest['metrics'],
     )
+
+  def set_newer_aside(self, step: int) -> None:
+    """Renames the committed steps after `step`: they cannot be used now.
+
+    For a run that goes on before them. If they could be used again later, they
+    would continue files that have other lines by then.
+    """
+    for newer in self.steps():
+      if newer > step:
+        try:
+          kept = self._writer.set_aside(self._path(newer))
+        except OSError as error:
+          logging.warning('checkpoint %d stays in place: %s', newer, error)
+        else:
+          logging.warning(
+            'the run goes on after step %d: checkpoint %d is kept as %s',
+            *(step, newer, os.path.basename(kept)),
+          )
 
   def _usable(self, step: int | None) -> int | None:
     if step is None:
@@ -379,3 +409,10 @@ class Checkpointer:
 
   def _path(self, step: int) -> epath.Path:
     return files.step_path(self.directory, step)
+
+  def _temporary(self, step: int) -> epath.Path:
+    """Where a step is written before it has its name."""
+    path = self._path(step)
+    return (
+      epath.Path(self._writer.temporary(path)) if files.is_local(path) else path
+    )

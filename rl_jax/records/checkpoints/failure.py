@@ -12,14 +12,18 @@ class CheckpointError(RuntimeError):
 
 
 class FailedSave:
-  """The failure of a background save; on_save_error as in Checkpointer."""
+  """The failure of a background save; on_save_error as in Checkpointer.
 
-  def __init__(self, on_save_error: str):
+  check: raises what matters more, if there is anything (`Writer.check`).
+  """
+
+  def __init__(self, on_save_error: str, check: Callable[[], None]):
     if on_save_error not in ('stop', 'warn'):
       raise ValueError(
         f'on_save_error = {on_save_error!r} is neither stop nor warn'
       )
     self._stops = on_save_error == 'stop'
+    self._check = check
     self._found: tuple[int, BaseException] | None = None
 
   def record(self, step: int, error: BaseException) -> None:
@@ -47,6 +51,7 @@ class FailedSave:
     if self._found is None:
       return
     (step, error), self._found = self._found, None
+    self._check()
     valid = valid_steps()
     message = (
       f'saving checkpoint {step} to {directory} failed: {_cause(error)}. '

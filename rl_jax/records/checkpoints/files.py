@@ -11,6 +11,8 @@ import zlib
 from absl import logging
 from etils import epath
 
+from rl_jax.runtime.writer import Writer
+
 FORMAT = 1  # Incremented when older code cannot read the files.
 COMMIT = 'COMMITTED'
 # Of the arrays, without which Orbax cannot read any. It merges the files of all
@@ -125,10 +127,11 @@ def read_manifest(path: epath.Path) -> tuple[dict[str, Any] | None, str]:
     if manifest['format'] > FORMAT:
       return None, f'its format {manifest["format"]} is newer than {FORMAT}'
     fields = [manifest[name] for name in ('files', 'arrays', 'metrics')]
-    odd = not all(isinstance(field, dict) for field in fields)
+    if all(isinstance(field, dict) for field in fields):
+      return manifest, ''
   except (ValueError, LookupError, TypeError, RecursionError):
-    odd = True
-  return (None, f'{COMMIT} is not a manifest') if odd else (manifest, '')
+    pass
+  return None, f'{COMMIT} is not a manifest'
 
 
 def verify(path: epath.Path) -> str:
@@ -183,16 +186,25 @@ def size_and_crc(path: epath.Path, sync: bool = False) -> tuple[int, int]:
   with path.open('rb') as file:
     while chunk := file.read(1 << 22):
       size, crc = size + len(chunk), zlib.crc32(chunk, crc)
-    if sync and '://' not in os.fspath(path):
+    if sync and is_local(path):
       os.fsync(file.fileno())
   return size, crc
 
 
-def delete(path: epath.Path) -> None:
-  """Deletes a step directory, its commit marker first.
+def is_local(path: str | os.PathLike[str]) -> bool:
+  """Whether the path lies in a file system, where renaming is atomic."""
+  return '://' not in os.fspath(path)
 
-  So an interrupted delete never leaves a step that looks committed.
+
+def delete(path: epath.Path, writer: Writer) -> None:
+  """Deletes a step directory, if there is one.
+
+  An interrupted delete never leaves a step that looks committed.
   """
+  if is_local(path):
+    writer.delete_folder(path)
+    return
+  writer.check()
   (path / COMMIT).unlink(missing_ok=True)
   if path.exists():
     path.rmtree()

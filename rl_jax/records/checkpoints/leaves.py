@@ -5,8 +5,8 @@ from typing import Any
 from etils import epath
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
+from rl_jax.optional import require
 from rl_jax.runtime import processes, watchdog
 
 
@@ -56,7 +56,7 @@ def flatten_for_saving(tree: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         'put plain Python values into host_state'
       )
     described[name] = {'shape': list(leaf.shape), 'dtype': str(leaf.dtype)}
-    if is_key(leaf):
+    if isinstance(leaf, jax.Array) and is_key(leaf):
       described[name]['key'] = str(jax.random.key_impl(leaf))
       leaf = jax.random.key_data(leaf)
     elif isinstance(leaf, (np.ndarray, np.generic)):
@@ -111,8 +111,14 @@ def restore_target(leaf: Any) -> Any:
   return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_sharding(leaf))
 
 
-def restore_args(leaf: Any) -> ocp.RestoreArgs:
+def orbax() -> Any:
+  """The module orbax.checkpoint."""
+  return require('orbax.checkpoint', 'a checkpoint')
+
+
+def restore_args(leaf: Any) -> Any:
   """How Orbax restores one leaf; shapes and dtypes were compared before."""
+  ocp = orbax()
   if _as_numpy(leaf):
     return ocp.RestoreArgs(restore_type=np.ndarray)
   return ocp.ArrayRestoreArgs(
@@ -135,14 +141,17 @@ def finish_leaf(leaf: Any, value: Any, described: dict[str, Any]) -> Any:
 
 
 def read(
-  orbax: ocp.AsyncCheckpointer,
+  checkpointer: Any,
   path: epath.Path,
   named: dict[str, Any],
   described: dict[str, Any],
 ) -> list[Any]:
-  """The values of `named`, in its order, read from an Orbax directory."""
+  """The values of `named`, in its order, read from an Orbax directory.
+
+  checkpointer: an AsyncCheckpointer of Orbax.
+  """
   wanted = {n: x for n, x in named.items() if 0 not in described[n]['shape']}
-  arguments = ocp.args.PyTreeRestore(
+  arguments = orbax().args.PyTreeRestore(
     item={n: restore_target(x) for n, x in wanted.items()},
     restore_args={n: restore_args(x) for n, x in wanted.items()},
     partial_restore=True,
@@ -150,7 +159,7 @@ def read(
   # Transfers are intended here, whatever guard is set.
   with jax.transfer_guard('allow'):
     with watchdog.checkpointing():
-      values = orbax.restore(path, args=arguments) if wanted else {}
+      values = checkpointer.restore(path, args=arguments) if wanted else {}
     return [
       finish_leaf(x, values.get(n), described[n]) for n, x in named.items()
     ]

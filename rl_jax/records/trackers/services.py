@@ -13,13 +13,14 @@ from rl_jax.records.trackers.guarded import Guarded, InBackground
 from rl_jax.records.trackers.mlflow import MLflow
 from rl_jax.records.trackers.tensorboard import TensorBoard
 from rl_jax.records.trackers.wandb import WeightsAndBiases
+from rl_jax.runtime.writer import sole_writer
 
 FILE = 'trackers.json'
-# Name -> (class, package); None: always installed.
-KNOWN = {
-  'tensorboard': (TensorBoard, None),
-  'wandb': (WeightsAndBiases, 'wandb'),
-  'mlflow': (MLflow, 'mlflow'),
+# Name -> (class, import name of its package, what to give to pip).
+KNOWN: dict[str, tuple[Any, str, str]] = {
+  'tensorboard': (TensorBoard, 'tensorboardX', 'tensorboardX'),
+  'wandb': (WeightsAndBiases, 'wandb', "'rl_jax[wandb]'"),
+  'mlflow': (MLflow, 'mlflow', "'rl_jax[mlflow]'"),
 }
 
 
@@ -46,13 +47,13 @@ class TrackingConfig:
 
 
 def check(config: TrackingConfig) -> None:
-  """Raises ValueError naming the extra of a package that is missing."""
+  """Raises ValueError naming what is missing: a package, or an extra."""
   for name in config.trackers:
-    package = KNOWN[name][1]
-    if package is not None and importlib.util.find_spec(package) is None:
+    _, package, wanted = KNOWN[name]
+    if importlib.util.find_spec(package) is None:
       raise ValueError(
         f'tracking.trackers has {name!r}, but the package {package} is not '
-        f"installed: pip install 'rl_jax[{name}]'"
+        f'installed: pip install {wanted}'
       )
 
 
@@ -65,13 +66,12 @@ def make(
   """
   found: list[Guarded | InBackground] = []
   for name in config.trackers:
-    cls, package = KNOWN[name]
-    if package is None:
-      found.append(Guarded(cls(workdir)))
+    if name == 'tensorboard':
+      found.append(Guarded(TensorBoard(workdir)))
       continue
     title = config.name or os.path.basename(os.path.abspath(workdir))
     place = Place(os.fspath(workdir), config.project or 'rl_jax', title, about)
-    found.append(InBackground(cls(place)))
+    found.append(InBackground(KNOWN[name][0](place)))
   return found
 
 
@@ -100,10 +100,8 @@ class Place:
         known = dict(json.load(file))
     except (OSError, TypeError, ValueError):
       known = {}
-    temporary = f'{self._path}.tmp'
-    with open(temporary, 'w', encoding='utf-8') as file:
-      json.dump({**known, service: run_id}, file)
-    os.replace(temporary, self._path)
+    with sole_writer().replacing(self._path) as file:
+      file.write(json.dumps({**known, service: run_id}).encode())
     return run_id
 
   @property

@@ -1,13 +1,15 @@
 """Samples of the policy beside samples of an opponent."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
+from rl_jax.pieces.ops import rivals
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.types import Array, Trajectories
 
@@ -18,10 +20,15 @@ _WEIGHTS = {
   'policy': (1.0, 0.0, 1.0),
   'opponent': (0.0, 1.0, 0.0),
 }
+_RIVALS = {
+  'both': rivals.ALL,
+  'policy': rivals.ACROSS,
+  'opponent': rivals.OPPONENT,
+}
 
 
 @piece
-class Against:
+class Against(RolloutWrapper):
   """G samples of the policy and G of an opponent: groups of 2 G rows.
 
   The opponent is the geometric mixture of the policy (1 - coef) and the
@@ -30,20 +37,29 @@ class Against:
   opponent_B 1, and logp_old as the opponent drew them. trained: whose rows the
   losses see. With 'policy' the opponent's still count in shaping, but not in
   credit; with 'opponent' the policy's count nowhere.
-  Source: XPO (the reference), Nash-MD and IPO-MD (the mixture), Nash-EMA (the
-  average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
+
+  What compares responses (reward models and judges of pairs, judges of groups)
+  reads the joined groups: with 'policy' each row against those of the other
+  side, with 'both' against all, with 'opponent' the opponent's rows among
+  themselves.
+  Source: XPO and RSO (the reference), Nash-MD and IPO-MD (the mixture),
+  Nash-EMA (the average); TRL xpo_trainer.py, nash_md_trainer.py (by digests).
   """
 
   coef: float = ranged(1.0, 0.0, 1.0)
   decay: float | None = ranged(None, 0.0, 1.0)  # of the average
   trained: str = chosen('both', tuple(_WEIGHTS))
-  role: ClassVar[str] = 'rollout'
-  widens: ClassVar[int] = 2  # see HintGuided
+  widens = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture:
     """What its samples are drawn from."""
     return PolicyMixture(coef=self.coef, decay=self.decay)
+
+  @property
+  def rivals(self) -> str:
+    """Which rows of the joined groups are compared, see ops.rivals."""
+    return _RIVALS[self.trained]
 
   @property
   def reads_reference(self) -> bool:

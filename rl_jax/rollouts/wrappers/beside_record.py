@@ -1,7 +1,7 @@
 """Samples beside the recorded response to the same prompt."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from absl import logging
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 from rl_jax.checks import ranged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.tasks import base
@@ -17,7 +18,7 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories
 
 
 @piece
-class BesideRecord:
+class BesideRecord(RolloutWrapper):
   """G samples and the first recorded response of a prompt: groups of 2 G rows.
 
   The record stands in row G with label 1 (chosen_B) and the reward of the data,
@@ -32,8 +33,7 @@ class BesideRecord:
   """
 
   coef: float = ranged(1.0, 0.0, 1.0)
-  role: ClassVar[str] = 'rollout'
-  widens: ClassVar[int] = 2  # see HintGuided
+  widens = 2  # see HintGuided
 
   @property
   def opponent(self) -> PolicyMixture | None:

@@ -1,6 +1,6 @@
 """Direct advantage: a group is the candidates for one step of a response."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,13 +39,12 @@ class CandidateSteps(SharedPrefix, Continuations):
 
   samples: int = ranged(3, 1, static=True)
   min_spread: float = ranged(0.1, 0.0)  # of values, in units of the reward
-  role: ClassVar[str] = 'rollout'
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows with the values of their steps, the round of continuations)."""
-    cut_B = processes.read(sampler.run(self.last_tokens, traj))
+    cut_B = processes.read(sampler.run(self._last_tokens, traj))
     more_BM, found = self.rewards_behind(traj, done, sampler, cut_B)
     own_B1 = done.reward_NG.reshape(-1, 1)
     more_BM = np.where(cut_B[:, None] == NO_CUT, own_B1, more_BM)
@@ -54,9 +53,9 @@ class CandidateSteps(SharedPrefix, Continuations):
     total_B = np.where(known_BM, reward_BM, 0.0).sum(axis=1)
     with np.errstate(invalid='ignore'):
       value_B = (total_B / known_BM.sum(axis=1)).astype(np.float32)
-    return sampler.run(self.with_values, traj, cut_B, value_B), [found]
+    return sampler.run(self._with_values, traj, cut_B, value_B), [found]
 
-  def last_tokens(self, traj: Trajectories) -> Array:
+  def _last_tokens(self, traj: Trajectories) -> Array:
     """Position of the last token of each row's step; NO_CUT: the end of it."""
     start_BT = row_inputs.read(traj, 'segment_start_BT') > 0
     position_1T = jnp.arange(start_BT.shape[1])[None]
@@ -65,7 +64,7 @@ class CandidateSteps(SharedPrefix, Continuations):
     last_B = jnp.argmax(next_BT, axis=1).astype(jnp.int32) - 1
     return jnp.where(next_BT.any(axis=1), last_B, NO_CUT)
 
-  def with_values(
+  def _with_values(
     self, traj: Trajectories, cut_B: Array, value_B: Array
   ) -> Trajectories:
     """Narrows the mask to the candidates and stores their values."""

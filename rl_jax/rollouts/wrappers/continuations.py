@@ -1,22 +1,24 @@
 """Continuations of rows from inside a response, for wrappers that value it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.types import PAD, Array, Trajectories
 
 
-class Continuations:
-  """What rollout pieces share that go on from a token of a row.
+class Continuations(RolloutWrapper):
+  """What rollout pieces share that go on from a token of a row."""
 
-  samples: continuations of each row, a field of the piece.
-  """
+  reads_rewards = True
 
-  samples: int
-  reads_rewards: ClassVar[bool] = True
+  @property
+  def samples(self) -> int:
+    """Continuations of each row, a field of the piece."""
+    raise NotImplementedError
 
   @property
   def continues(self) -> int:

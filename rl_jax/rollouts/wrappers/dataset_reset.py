@@ -1,13 +1,14 @@
 """DR-PO: rows begin with a part of the response that the data hold."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.forced import begin_with
 from rl_jax.tasks import base
@@ -15,7 +16,7 @@ from rl_jax.types import Array, Trajectories
 
 
 @piece
-class DatasetReset:
+class DatasetReset(RolloutWrapper):
   """With probability beta a row begins with the first l reference tokens.
 
     l = 0 with probability 1 - beta, and where L < 2
@@ -34,10 +35,12 @@ class DatasetReset:
   """
 
   beta: float = ranged(1.0, 0.0, 1.0)
-  role: ClassVar[str] = 'rollout'
 
-  def check_task(self, task: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task has no references."""
+    task = context.task
+    if task is None:
+      return
     if not (hasattr(task, 'logged') or hasattr(task, 'target')):
       raise ValueError(
         'method.rollout: DatasetReset needs a task with reference responses, '
@@ -47,9 +50,9 @@ class DatasetReset:
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
     """Writes the beginnings into empty rows."""
     given = references(sampler, traj.response_BT.shape[1])
-    return sampler.run_rows(self.behind_prefix, traj, sampler.key, *given)
+    return sampler.run_rows(self._behind_prefix, traj, sampler.key, *given)
 
-  def behind_prefix(
+  def _behind_prefix(
     self, traj: Trajectories, key: Array, token_NT: Array, length_N: Array
   ) -> Trajectories:
     """Rows with the first tokens of their group's reference."""
@@ -58,11 +61,11 @@ class DatasetReset:
       randomness.purpose_key(key, randomness.CUTS), traj.row_id_B2
     )
     draw = lambda n: randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
-    prefix_B = self.prefix_lengths(per_row(length_N), draw(0), draw(1))
+    prefix_B = self._prefix_lengths(per_row(length_N), draw(0), draw(1))
     begun = begin_with(traj, per_row(token_NT), prefix_B)
     return begun.replace(extras={**traj.extras, 'prefix_B': prefix_B})
 
-  def prefix_lengths(
+  def _prefix_lengths(
     self, length_B: Array, whether_B: Array, where_B: Array
   ) -> Array:
     """l of references of L = length_B tokens; the draws lie in [0, 1)."""

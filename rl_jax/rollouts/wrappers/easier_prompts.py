@@ -1,14 +1,20 @@
 """Reg-GRPO: prompts that are harder than the others get a hint."""
 
-from typing import Any, ClassVar
+import functools
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.reward_window import RewardWindow
-from rl_jax.rollouts.wrappers.hints import Hints, check_shares, chosen_groups
+from rl_jax.rollouts.wrappers.hints import (
+  Hints,
+  check_hints,
+  check_shares,
+  chosen_groups,
+)
 from rl_jax.types import Array, Trajectories, static
 
 _ROUNDING = 1e-6  # relative, of means of float32 rewards
@@ -35,28 +41,25 @@ class EasierPrompts(Hints):
   margin: float = ranged(0.0, 0.0)  # in units of the reward
   graded: bool = static(default=False)
   window: int = ranged(1, 1, static=True)  # rollouts
-  role: ClassVar[str] = 'rollout'
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
-  def check_task(self, task: Any) -> None:
-    """Raises ValueError if the task cannot write such hints."""
-    super().check_task(task)
-    if self.graded:
-      check_shares('EasierPrompts.graded', task)
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if prompts with their longest hint are too long."""
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the task has no such hints, or too long ones."""
     if not self.graded:
-      return super().check_prompts(prompts)
-    whole = lambda example: prompts.task.hinted_by(example, 1.0)
-    return prompts.check(whole)
+      return super().check(context)
+    if context.task is not None:
+      check_hints('EasierPrompts', context.task)
+      check_shares('EasierPrompts.graded', context.task)
+    if context.prompts is not None:
+      hinted_by = context.prompts.task.hinted_by
+      context.prompts.check(functools.partial(hinted_by, share=1.0))
 
   def make_memory(self, prompts: Any, rollout: Any) -> RewardWindow:
     """The rewards of the last rollouts."""
     del prompts, rollout
     return RewardWindow(self.window)
 
-  def delta(
+  def _delta(
     self, reward_NG: np.ndarray, window: RewardWindow
   ) -> tuple[np.ndarray, float]:
     """(Delta of each prompt, -inf where nothing is known; the mean reward).
@@ -70,11 +73,11 @@ class EasierPrompts(Hints):
     delta_N = mean - total_N / np.maximum(count_N, 1)
     return np.where(count_N > 0, delta_N, -np.inf), mean
 
-  def hard(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
+  def _hard(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
     """Prompts with Delta > margin by more than rounding, bool [N]."""
     return delta_N > self.margin + _ROUNDING * abs(mean)
 
-  def shares(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
+  def _shares(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
     """Of the solution in each graded hint, 0 to 1, [N]."""
     # A mean below 0 is of a task with penalties: every hint is whole.
     whole_N = (delta_N > 0).astype(float)
@@ -84,12 +87,12 @@ class EasierPrompts(Hints):
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows, some of them with a hint; the round of hints if there was one)."""
-    delta_N, mean = self.delta(done.reward_NG, sampler.memory)
-    hard_N, hinted, rounds = self.hard(delta_N, mean), traj, []
+    delta_N, mean = self._delta(done.reward_NG, sampler.memory)
+    hard_N, hinted, rounds = self._hard(delta_N, mean), traj, []
     if hard_N.any():
       changed = None
       if self.graded:
-        shares = self.shares(delta_N, mean).tolist()
+        shares = self._shares(delta_N, mean).tolist()
         pairs = zip(done.examples, shares, strict=True)
         changed = [sampler.task.hinted_by(*pair) for pair in pairs]
       hinted, more, hard_N = self.sample_hinted(done, sampler, hard_N, changed)

@@ -1,18 +1,19 @@
 """Groups whose first samples begin in given modes."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.forced import begin_with
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class ForcedModes:
+class ForcedModes(RolloutWrapper):
   """`samples` rows of each mode of the task, then free rows, in every group.
 
   A mode is a text with which responses begin (`modes` of the task). Its tokens
@@ -25,10 +26,12 @@ class ForcedModes:
   """
 
   samples: int = ranged(2, 1, static=True)
-  role: ClassVar[str] = 'rollout'
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task has no modes, or too many for a group."""
+    task, rollout = context.task, context.rollout
+    if rollout is None:
+      return
     name, modes = type(task).__name__, getattr(task, 'modes', {})
     if not modes:
       raise ValueError(
@@ -63,9 +66,9 @@ class ForcedModes:
     for row_T, tokens in zip(begun_MT, ids.values(), strict=True):
       row_T[: len(tokens)] = tokens
     length_M = np.asarray([len(tokens) for tokens in ids.values()], np.int32)
-    return sampler.run_rows(self.begun, traj, begun_MT, length_M)
+    return sampler.run_rows(self._begun, traj, begun_MT, length_M)
 
-  def begun(
+  def _begun(
     self, traj: Trajectories, begun_MT: Array, length_M: Array
   ) -> Trajectories:
     """Rows with the beginnings of M modes, `samples` of each in a group."""

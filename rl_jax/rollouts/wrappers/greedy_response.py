@@ -1,17 +1,18 @@
 """ReMax: the reward of the greedy response to every prompt."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 
 from rl_jax.pieces.logits.transforms import TopK
 from rl_jax.pieces.ops.masking import by_group, masked_mean
 from rl_jax.pieces.piece import piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.types import Array, Trajectories
 
 
 @piece
-class GreedyResponse:
+class GreedyResponse(RolloutWrapper):
   """Fills extras 'greedy_reward_B' with the reward of the greedy response.
 
   A second round of the same prompts, whose tokens are the likeliest ones (drawn
@@ -24,8 +25,6 @@ class GreedyResponse:
   Method for Aligning Large Language Models"; verl ray_trainer.py
   (reward_baselines).
   """
-
-  role: ClassVar[str] = 'rollout'
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any

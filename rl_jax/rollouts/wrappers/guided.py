@@ -1,6 +1,6 @@
 """Guide-GRPO: prompts without a right sample are sampled again with a hint."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,16 +40,15 @@ class HintGuided(Hints):
   solved_above: float = ranged(0.5)
   always: bool = static(default=False)
   corrected: bool = static(default=True)
-  role: ClassVar[str] = 'rollout'
-  widens: ClassVar[int] = 2  # times as many rows a group, for the memory plan
-  reads_rewards: ClassVar[bool] = True
+  widens = 2  # times as many rows a group, for the memory plan
+  reads_rewards = True
 
   @property
   def scores(self) -> bool:
     """Whether it reads log-probs of the policy before the update."""
     return not self.corrected
 
-  def failed(self, reward_NG: np.ndarray) -> np.ndarray:
+  def _failed(self, reward_NG: np.ndarray) -> np.ndarray:
     """Prompts without a solved sample, bool [N]; NaN: verification failed."""
     return unsolved(reward_NG, self.solved_above)
 
@@ -57,7 +56,7 @@ class HintGuided(Hints):
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(groups joined with hinted rows, the round of hints if there was one)."""
-    wanted_N = self.failed(done.reward_NG) | self.always
+    wanted_N = self._failed(done.reward_NG) | self.always
     hinted, rounds = traj, []
     if wanted_N.any():
       # Without a hint the rows weigh nothing.

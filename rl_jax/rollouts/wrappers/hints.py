@@ -5,24 +5,21 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.join import take_from_rounds
 from rl_jax.types import Array, Trajectories
 
 
-class Hints:
+class Hints(RolloutWrapper):
   """What rollout pieces share that sample some prompts again with a hint."""
 
-  def check_task(self, task: Any) -> None:
-    """Raises ValueError if the task cannot write hints."""
-    if not hasattr(task, 'hinted'):
-      raise ValueError(
-        f'method.rollout: {type(self).__name__} needs a task with hints, but '
-        f'{type(task).__name__} has no method `hinted`'
-      )
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if prompts with a hint are longer than is allowed."""
-    prompts.check(prompts.task.hinted)
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the task cannot write hints, or too long ones."""
+    if context.task is not None:
+      check_hints(type(self).__name__, context.task)
+    if context.prompts is not None:
+      context.prompts.check(context.prompts.task.hinted)
 
   def sample_hinted(
     self, done: Any, sampler: Any, wanted_N: np.ndarray, changed: Any = None
@@ -39,6 +36,15 @@ class Hints:
     examples = [new if fits else old for new, fits, old in triples]
     hinted, more = sampler.sample(examples, done.indices)
     return hinted, more, wanted_N & fits_N
+
+
+def check_hints(who: str, task: Any) -> None:
+  """Raises ValueError if the task cannot write hints."""
+  if not hasattr(task, 'hinted'):
+    raise ValueError(
+      f'method.rollout: {who} needs a task with hints, but '
+      f'{type(task).__name__} has no method `hinted`'
+    )
 
 
 def check_shares(who: str, task: Any) -> None:

@@ -1,14 +1,15 @@
 """Games against a copy of the policy, in place of the policy itself."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average, CopyEvery, Frozen
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.types import static
 
 
 @piece
-class Opponent:
+class Opponent(RolloutWrapper):
   """The other player of each game is a copy of the policy, kept by `rule`.
 
   CopyEvery(iterations=n): up to n iterations old. Frozen(): the initial one.
@@ -22,8 +23,7 @@ class Opponent:
   """
 
   rule: Frozen | CopyEvery | Average = static(default=CopyEvery(iterations=10))
-  role: ClassVar[str] = 'rollout'
-  plays: ClassVar[bool] = True
+  plays = True
 
   @property
   def policies(self) -> dict[str, Any]:

@@ -5,16 +5,29 @@ from collections.abc import Collection
 import numpy as np
 from scipy import special
 
+from rl_jax.pieces.roles import RolloutWrapper
 
-class Priorities:
+
+class Priorities(RolloutWrapper):
   """The plan of rollout pieces that give samples where rewards are uncertain.
 
   Fields of the piece: confidence, coef and most, see uncertainty_allocation.py.
   """
 
-  confidence: float
-  coef: float
-  most: int
+  @property
+  def confidence(self) -> float:
+    """Of the interval whose half-width is h."""
+    raise NotImplementedError
+
+  @property
+  def coef(self) -> float:
+    """Of the bonus for few samples, in units of the reward."""
+    raise NotImplementedError
+
+  @property
+  def most(self) -> int:
+    """Chunks that a prompt may get."""
+    raise NotImplementedError
 
   def half_width(self, count_N: np.ndarray, std_N: np.ndarray) -> np.ndarray:
     """h of the formula; 0 without spread, as of one sample."""

@@ -1,6 +1,6 @@
 """REX-RAG: failed episodes go on behind a reflection in place of the answer."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +8,8 @@ import numpy as np
 from rl_jax import randomness
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_mean
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts import clones
 from rl_jax.types import POLICY, Array, Trajectories, static
 
@@ -16,7 +17,7 @@ _MIN = 1e-6  # for a share of failed rows of 0, and for rounding
 
 
 @piece
-class ReflectedClones:
+class ReflectedClones(RolloutWrapper):
   """Failed episodes are cloned, lose their last turn and go on with a thought.
 
   A row with reward <= solved_above is cloned with probability clone_rate. The
@@ -44,14 +45,16 @@ class ReflectedClones:
   clone_rate: float = ranged(0.2, 0.0, 1.0)
   keep_ratio: float = ranged(0.08, 0.0, 1.0)
   solved_above: float = ranged(0.5)  # in units of the reward
-  role: ClassVar[str] = 'rollout'
-  widens: ClassVar[int] = 2  # see HintGuided
-  replays: ClassVar[bool] = True  # for episodes, which are repeated
-  scores: ClassVar[bool] = True
-  reads_rewards: ClassVar[bool] = True
+  widens = 2  # see HintGuided
+  replays = True  # for episodes, which are repeated
+  scores = True
+  reads_rewards = True
 
-  def check_prompts(self, prompts: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if there is no text, or one cannot be encoded."""
+    prompts = context.prompts
+    if prompts is None:
+      return
     if not self.texts or not all(self.texts):
       raise ValueError(
         f'ReflectedClones.texts = {self.texts!r}: expected texts'
@@ -64,13 +67,13 @@ class ReflectedClones:
     """(groups joined with their clones, the round of clones)."""
     serial = np.int32(sampler.next_serial)
     table = clones.texts_with_mu(self.texts, sampler.tokenizer)
-    waits, mu_BT = sampler.run(self.clones, traj, sampler.key, serial, *table)
+    waits, mu_BT = sampler.run(self._clones, traj, sampler.key, serial, *table)
     played, more = sampler.replay(waits, done)
     both, mu_BT = sampler.run(clones.joined, traj, played, mu_BT)
     logp_BT = sampler.logp(both)
-    return sampler.run(self.mixed, both, logp_BT, mu_BT), [more]
+    return sampler.run(self._mixed, both, logp_BT, mu_BT), [more]
 
-  def clones(
+  def _clones(
     self, traj: Trajectories, key: Array, serial: Array, ids_ML: Any, mu_ML: Any
   ) -> tuple[Trajectories, Array]:
     """(rows that wait behind a text, its mu [B, T]); others are finished."""
@@ -85,7 +88,7 @@ class ReflectedClones:
       traj, wanted_B, serial, ids_ML[text_B], mu_ML[text_B]
     )
 
-  def mixed(
+  def _mixed(
     self, both: Trajectories, logp_BT: Array, mu_BT: Array
   ) -> Trajectories:
     """The clones that stay, and log b as the log-prob of what drew each row."""

@@ -1,7 +1,7 @@
 """SPO tree: rows of a group share their first segments."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,13 @@ import numpy as np
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops import trees
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.types import FORCED, PAD, POLICY, Array, Trajectories, static
 
 
 @piece
-class SegmentTree:
+class SegmentTree(RolloutWrapper):
   """A group is the leaves of a tree that branches every `segment_tokens`.
 
   branches (b_0, b_1): the prompt has b_0 continuations of segment_tokens, each
@@ -33,16 +34,17 @@ class SegmentTree:
   branches: tuple[int, ...] = static(default=(2, 2))
   segment_tokens: int = ranged(30, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
-  role: ClassVar[str] = 'rollout'
 
   def __post_init__(self):
     if not all(isinstance(b, int) and b > 0 for b in self.branches):
       text = f'SegmentTree.branches = {self.branches!r}'
       raise ValueError(f'{text}: expected counts above 0')
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if the leaves do not share the group evenly."""
-    del task
+    rollout = context.rollout
+    if rollout is None:
+      return
     nodes = math.prod(self.branches)
     if rollout.group_size % nodes:
       raise ValueError(
@@ -50,33 +52,34 @@ class SegmentTree:
         f'nodes, which must divide rollout.group_size = {rollout.group_size}'
       )
 
-  def leaves(self, group_size: int) -> list[int]:
+  def _leaves(self, group_size: int) -> list[int]:
     """Rows below a node of each level, from the prompt's children on."""
     counts = np.cumprod(self.branches, dtype=int)
     return [int(group_size // count) for count in counts]
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """See SegmentValues."""
+  def shapes(self, traj: Trajectories) -> Trajectories:
+    """With the nodes above each row."""
     shape = traj.length_B.shape[0], len(self.branches)
     names = ('node_BK', 'edge_end_BK')
-    return dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
+    nodes = dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
+    return traj.replace(extras={**traj.extras, **nodes})
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
     """Rows with all segments but the last."""
     ends = []
-    for size in map(np.int32, self.leaves(traj.group_size)):
-      traj = sampler.run_rows(self.only_first, traj, size)
+    for size in map(np.int32, self._leaves(traj.group_size)):
+      traj = sampler.run_rows(self._only_first, traj, size)
       traj = sampler.write(traj, self.segment_tokens)
-      traj = sampler.run_rows(self.shared, traj, size)
+      traj = sampler.run_rows(self._shared, traj, size)
       ends.append(traj.length_B)
-    return sampler.run_rows(self.with_nodes, traj, tuple(ends))
+    return sampler.run_rows(self._with_nodes, traj, tuple(ends))
 
-  def only_first(self, traj: Trajectories, size: Array) -> Trajectories:
+  def _only_first(self, traj: Trajectories, size: Array) -> Trajectories:
     """Rows that are not the first of `size` wait: they have ended for now."""
     others_B = traj.row_id_B2[:, 1] % size > 0
     return traj.replace(finished_B=traj.finished_B | others_B)
 
-  def shared(self, traj: Trajectories, size: Array) -> Trajectories:
+  def _shared(self, traj: Trajectories, size: Array) -> Trajectories:
     """The others take over what the first of their `size` rows has written."""
     behind_B = traj.row_id_B2[:, 1] % size
     first_B = jnp.arange(len(behind_B)) - behind_B
@@ -92,11 +95,11 @@ class SegmentTree:
       finished_B=traj.finished_B[first_B],
     )
 
-  def with_nodes(
+  def _with_nodes(
     self, traj: Trajectories, end_KB: tuple[Array, ...]
   ) -> Trajectories:
     """What the credit reads."""
-    sample_B, sizes = traj.row_id_B2[:, 1], self.leaves(traj.group_size)
+    sample_B, sizes = traj.row_id_B2[:, 1], self._leaves(traj.group_size)
     none_B0 = jnp.zeros((len(sample_B), 0), jnp.int32)
     columns = lambda xs: jnp.stack(xs, axis=1) if xs else none_B0
     return traj.replace(
@@ -111,10 +114,10 @@ class SegmentTree:
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
     """(rows of which the trained tokens are left in the mask, no round)."""
-    handed = sampler.run(self.handed_on, traj)
-    return sampler.run(self.trained, handed), []
+    handed = sampler.run(self._handed_on, traj)
+    return sampler.run(self._trained, handed), []
 
-  def handed_on(self, traj: Trajectories) -> Trajectories:
+  def _handed_on(self, traj: Trajectories) -> Trajectories:
     """Every segment becomes that of the first valid row below it.
 
     The first row of all has written it, which weighs nothing if it is invalid.
@@ -122,7 +125,7 @@ class SegmentTree:
     """
     row_B = jnp.arange(len(traj.valid_B))
     writers, owners = [], []
-    for size in (*self.leaves(traj.group_size), 1):  # 1: the leaves themselves
+    for size in (*self._leaves(traj.group_size), 1):  # 1: the leaves themselves
       first_B = row_B - row_B % size
       behind_M = (by_group(traj.valid_B, size) > 0).argmax(1)
       writers.append(first_B)
@@ -143,7 +146,7 @@ class SegmentTree:
       mask_BT=own_BT * written(traj.mask_BT),
     )
 
-  def trained(self, traj: Trajectories) -> Trajectories:
+  def _trained(self, traj: Trajectories) -> Trajectories:
     """Own, uncertain tokens of segments that have an advantage."""
     edge_BK = trees.edge_advantages(
       *(traj.reward_B, traj.valid_B, traj.extras['node_BK']),

@@ -1,6 +1,6 @@
 """SPO chain: Monte Carlo values at uncertain tokens of every response."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -35,23 +35,25 @@ class SegmentValues(Continuations):
   # Each cut is a generation round. None: all, ceil(T / interval) at most.
   max_cuts: int | None = ranged(8, 1, static=True)
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
-  role: ClassVar[str] = 'rollout'
 
-  def fills(self, traj: Trajectories) -> dict[str, Any]:
-    """Shapes of extras that a plan cannot know from rows and tokens alone."""
+  def shapes(self, traj: Trajectories) -> Trajectories:
+    """With the cuts and their values."""
     B, T = traj.response_BT.shape
     shape = B, self._most_cuts(T)
-    return {
+    cuts = {
       'cut_BC': jax.ShapeDtypeStruct(shape, jnp.int32),
       'cut_value_BC': jax.ShapeDtypeStruct(shape, jnp.float32),
     }
+    return traj.replace(extras={**traj.extras, **cuts})
 
   def _most_cuts(self, tokens):
     return (
       -(-tokens // self.interval) if self.max_cuts is None else self.max_cuts
     )
 
-  def cut_points(self, logp_BT: np.ndarray, length_B: np.ndarray) -> np.ndarray:
+  def _cut_points(
+    self, logp_BT: np.ndarray, length_B: np.ndarray
+  ) -> np.ndarray:
     """int32 [B, C], rising; NO_CUT where a row has fewer.
 
     C: max_cuts, or as many as T uncertain tokens have.
@@ -70,7 +72,7 @@ class SegmentValues(Continuations):
     """The cut points of all rows; each process has read its own rows."""
     own = responses.own_rows(traj.num_prompts, traj.group_size)
     length_B = done.responses['length'][own]
-    own_BC = self.cut_points(done.responses['logp'], length_B)
+    own_BC = self._cut_points(done.responses['logp'], length_B)
     parts = processes.gather(own_BC.tolist())
     cuts = [cut_C for part in parts for cut_C in part]
     return np.asarray(cuts, np.int32)
@@ -90,9 +92,9 @@ class SegmentValues(Continuations):
       with np.errstate(invalid='ignore'):
         value_BC[:, j] = total_B / known_BM.sum(axis=1)
       rounds.append(found)
-    return sampler.run(self.with_values, traj, cut_BC, value_BC), rounds
+    return sampler.run(self._with_values, traj, cut_BC, value_BC), rounds
 
-  def with_values(
+  def _with_values(
     self, traj: Trajectories, cut_BC: Array, value_BC: Array
   ) -> Trajectories:
     """Narrows the mask to uncertain tokens and stores cuts and values."""

@@ -5,20 +5,22 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax import randomness
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.types import FORCED, PAD, Array, Trajectories
 
 
-class SharedPrefix:
+class SharedPrefix(RolloutWrapper):
   """What rollout pieces share whose groups begin with the same steps.
 
   The response that the steps are taken from is one sample more of the group,
   with draws of its own, and is not kept. Fills extras 'prefix_B', their tokens.
   """
 
-  def check_task(self, task: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task marks no steps."""
-    name = type(self).__name__
-    if not hasattr(task, 'row_inputs_device'):
+    name, task = type(self).__name__, context.task
+    if task is not None and not hasattr(task, 'row_inputs_device'):
       raise ValueError(
         f'method.rollout: {name} needs a task that marks steps, but '
         f'{type(task).__name__} has no method `row_inputs_device`'

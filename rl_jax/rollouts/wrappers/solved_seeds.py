@@ -1,18 +1,20 @@
 """XRPO: prompts without a right sample are sampled behind solved ones."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.checks import checked, ranged
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.rounds import Round, unsolved
 from rl_jax.runtime import processes
 
 _CHECKED = 20  # prompts, before the run
 
 
-@piece
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class SolvedSeeds:
   """Up to `count` solved prompts with their responses in front of a failed one.
 
@@ -29,8 +31,16 @@ class SolvedSeeds:
   solved_above: float = ranged(0.5)  # in units of the reward
   places: int = ranged(1000, 1, static=True)  # of the store, one a prompt
 
-  def check(self, task: Any, rollout: Any) -> None:
-    """Raises ValueError if the task cannot write examples into prompts."""
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if not even one solved example fits into a prompt, or
+    if the task cannot write one.
+    """
+    if context.rollout is not None:
+      self._check_task(context.task, context.rollout)
+    if context.prompts is not None:
+      self._check_prompts(context.prompts)
+
+  def _check_task(self, task, rollout):
     if rollout.turns is not None:
       raise ValueError(
         'method.rollout: SolvedSeeds with rollout.turns: episodes are no '
@@ -43,8 +53,7 @@ class SolvedSeeds:
         '`with_examples`; set method.rollout.seeds=null'
       )
 
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if not even one solved example fits."""
+  def _check_prompts(self, prompts):
     task = prompts.task
     for index in range(min(len(prompts), _CHECKED)):
       example = prompts.example(index)

@@ -1,11 +1,12 @@
 """GHPO: prompts without a right sample get longer and longer hints."""
 
-from typing import Any, ClassVar
+import functools
+from typing import Any
 
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.rounds import unsolved
 from rl_jax.rollouts.wrappers.hints import Hints, check_shares, chosen_groups
 from rl_jax.types import Trajectories, static
@@ -30,8 +31,7 @@ class StagedHints(Hints):
 
   shares: tuple[float, ...] = static(default=(0.25, 0.5, 0.75))
   solved_above: float = ranged(0.5)  # in units of the reward
-  role: ClassVar[str] = 'rollout'
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   def __post_init__(self):
     known = all(isinstance(x, (int, float)) and 0 < x <= 1 for x in self.shares)
@@ -45,14 +45,13 @@ class StagedHints(Hints):
         'most, that rise, as (0.25, 0.5, 0.75)'
       )
 
-  def check_task(self, task: Any) -> None:
-    """Raises ValueError if the task cannot write such hints."""
-    check_shares('StagedHints', task)
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if prompts with their longest hint are too long."""
-    longest = lambda example: prompts.task.hinted_by(example, self.shares[-1])
-    prompts.check(longest)
+  def check(self, context: CheckContext) -> None:
+    """Raises ValueError if the task has no such hints, or too long ones."""
+    if context.task is not None:
+      check_shares('StagedHints', context.task)
+    if context.prompts is not None:
+      hinted_by = context.prompts.task.hinted_by
+      context.prompts.check(functools.partial(hinted_by, share=self.shares[-1]))
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any

@@ -1,12 +1,14 @@
 """CoS(M+O)S: the value of a step is moderate surprise less incoherence."""
 
+import dataclasses
+
 import numpy as np
 
-from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.checks import checked, ranged
 
 
-@piece
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
 class StepCuriosity:
   """v = 1 - ((s - target) / width)^2 - incoherence (1 - reward).
 

@@ -1,7 +1,7 @@
 """MCTS-DPO: a group is the steps that a tree search has tried."""
 
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,8 @@ import numpy as np
 
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
+from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.search_tree import Node, Pair, Search
 from rl_jax.runtime import processes
 from rl_jax.types import FORCED, PAD, Array, Trajectories
@@ -18,7 +19,7 @@ _PROMPT_FIELDS = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
 
 
 @piece
-class TreeSearch:
+class TreeSearch(RolloutWrapper):
   """G children for each of 1 + `expansions` nodes of a search tree a prompt.
 
     U(c) = Q(c) + exploration p(c) sqrt(N(parent)) / (1 + N(c))
@@ -31,8 +32,10 @@ class TreeSearch:
   (FORCED), its own, which alone is trained, and the rest of a response, whose
   reward is v; equal steps below a node are one child with the mean of their
   rewards. An iteration goes down by the largest U to a node without children,
-  gives it some, and so on until `depth` steps below the root or an end; each
-  node with new children and the last one back up N, V and Q of the path. After
+  gives it some, and so on until `depth` steps below the root or an end; then
+  N, V and Q of the path are backed up, once, as in the release. The visits of
+  the root rise by 2 an iteration, those of the other nodes of the path by 1. V
+  is 0 as long as a node has no children, so that new ones have Q = r. After
   4 * iterations from the prompt the best child against the worst by Q is a
   pair, and the root moves to the most visited child for `iterations` more,
   `moves` times in all. Once all rows are used, nodes without children are ends.
@@ -55,17 +58,18 @@ class TreeSearch:
   length_power: float = ranged(1.25, 0.0)
   discount: float = ranged(1.0, 0.0, 1.0)
   value: Any = None
-  role: ClassVar[str] = 'rollout'
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   @property
   def widens(self) -> int:
     """See HintGuided."""
     return 1 + self.expansions
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if a node would have one child alone."""
-    del task
+    rollout = context.rollout
+    if rollout is None:
+      return
     if rollout.group_size < 2:
       raise ValueError(
         'method.rollout: TreeSearch compares the children of a node and needs '
@@ -79,28 +83,28 @@ class TreeSearch:
     N, G = traj.num_prompts, traj.group_size
     trees = [_Tree(self._search().run()) for _ in range(N)]
     start_N = np.zeros(N, np.int32)
-    every, facts = sampler.run(self.widened, traj, start_N)
+    every, facts = sampler.run(self._widened, traj, start_N)
     self._give(trees, range(N), 0, done.reward_NG, facts)
     rounds = []
     for chunk in range(1, 1 + self.expansions):
-      live = [n for n, tree in enumerate(trees) if tree.wants is not None]
+      live = {n: tree.wants for n, tree in enumerate(trees) if tree.wants}
       if not live:
         break
       row_N, start_N, live_N = (np.zeros(N, np.int32) for _ in range(3))
-      for n in live:
-        row_N[n], start_N[n] = trees[n].wants.row, trees[n].wants.end
+      for n, node in live.items():
+        row_N[n], start_N[n] = node.row, node.end
         live_N[n] = 1
       serial = np.int32(sampler.next_serial)
-      behind = sampler.run(self.behind, every, row_N, start_N, live_N, serial)
+      behind = sampler.run(self._behind, every, row_N, start_N, live_N, serial)
       more, found = sampler.grow(behind, done)
       found.reward_NG[live_N == 0] = np.nan
       at = np.int32(chunk * G)
-      every, facts = sampler.run(self.placed, every, more, start_N, live_N, at)
+      every, facts = sampler.run(self._placed, every, more, start_N, live_N, at)
       self._give(trees, live, chunk, found.reward_NG, facts)
       rounds.append(found)
     for tree in trees:
       tree.close()
-    return sampler.run(self.with_pairs, every, *self._labels(trees, G)), rounds
+    return sampler.run(self._with_pairs, every, *self._labels(trees, G)), rounds
 
   def _search(self):
     return Search(
@@ -148,7 +152,7 @@ class TreeSearch:
         confidence_NG[n, pair.best.row] = pair.confidence
     return pair_NG.ravel(), confidence_NG.ravel()
 
-  def widened(
+  def _widened(
     self, traj: Trajectories, start_N: Array
   ) -> tuple[Trajectories, dict[str, Array]]:
     """Groups with room for all children, and facts of the first."""
@@ -162,7 +166,7 @@ class TreeSearch:
 
     return _mapped(pad, traj).replace(group_size=G + more), facts
 
-  def behind(
+  def _behind(
     self,
     every: Trajectories,
     row_N: Array,
@@ -197,7 +201,7 @@ class TreeSearch:
       extras={},
     )
 
-  def placed(
+  def _placed(
     self,
     every: Trajectories,
     more: Trajectories,
@@ -246,7 +250,7 @@ class TreeSearch:
     extras = {**traj.extras, 'forced_B': forced_B}
     return traj.replace(mask_BT=mask_BT, extras=extras), facts
 
-  def with_pairs(
+  def _with_pairs(
     self, every: Trajectories, pair_B: Array, confidence_B: Array
   ) -> Trajectories:
     """What the pairs read."""

@@ -1,11 +1,11 @@
 """XRPO: more samples for prompts whose mean reward is uncertain."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.piece import piece
+from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.solved import SolvedExamples
 from rl_jax.rollouts.stop import make_stop
@@ -42,33 +42,28 @@ class UncertaintyAllocation(Priorities):
   rounds: int = ranged(1, 1, static=True)
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
-  role: ClassVar[str] = 'rollout'
-  reads_rewards: ClassVar[bool] = True
+  reads_rewards = True
 
   @property
   def widens(self) -> int:
     """See HintGuided."""
     return 1 + self.most
 
-  def check_rollout(self, task: Any, rollout: Any) -> None:
+  def check(self, context: CheckContext) -> None:
     """Raises ValueError if chunks cannot all be given, or have no spread."""
+    rollout = context.rollout
     if self.seeds is not None:
-      self.seeds.check(task, rollout)
+      self.seeds.check(context)
     if self.most < self.rounds:
       raise ValueError(
         f'method.rollout: UncertaintyAllocation.most = {self.most} chunks of a '
         f'prompt cannot take {self.rounds} rounds: it must be that many'
       )
-    if rollout.group_size < 2:
+    if rollout is not None and rollout.group_size < 2:
       raise ValueError(
         'method.rollout: UncertaintyAllocation needs rollout.group_size >= 2, '
         f'got {rollout.group_size}'
       )
-
-  def check_prompts(self, prompts: Any) -> None:
-    """Raises ValueError if no solved example fits into a prompt."""
-    if self.seeds is not None:
-      self.seeds.check_prompts(prompts)
 
   def make_memory(self, prompts: Any, rollout: Any) -> SolvedExamples | None:
     """The store of solved examples, if prompts are put behind them."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import jax
 from jax import lax
+import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 import numpy as np
 
@@ -32,6 +33,7 @@ from rl_jax.runs.scanned import evaluation as scanned_evaluation
 from rl_jax.runs.scanned import prompts as scanned_prompts
 from rl_jax.runs.scanned import run as scanned_run
 from rl_jax.runtime import mesh
+from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.environments.base import is_environment
 from rl_jax.types import TrainState, Trajectories
 
@@ -161,7 +163,7 @@ class WholeRuns:
     self.config = first = configs[0]
     _check_together(configs)
     if vectorize is None:
-      vectorize = jax.default_backend() != 'cpu'
+      vectorize = not Platform.of_process().is_cpu
     self._vectorize = vectorize
     devices = jax.devices()[: np.gcd(len(configs), jax.device_count())]
     self._mesh = jax.sharding.Mesh(np.asarray(devices), ('runs',))
@@ -176,7 +178,7 @@ class WholeRuns:
     static = (first, policy.model, policy.tokenizer)
     functions, evaluation = stages.make_functions(*static), first.evaluation
     held_out = judge = None
-    if evaluation.every:
+    if evaluation.every and evaluation.split is not None:
       judge = scanned_evaluation.JittedEvaluation(*static)
       held_out = scanned_prompts.encode(
         first, policy.tokenizer, evaluation.split, evaluation.num_prompts
@@ -196,10 +198,10 @@ class WholeRuns:
       scanned_run.Run(
         key_data=jax.random.key_data(jax.random.key(config.seed)),
         method=config.method.as_arrays(),
-        learning_rate=np.float32(config.optimizer.learning_rate),
+        learning_rate=jnp.float32(config.optimizer.learning_rate),
         params=policy.trainable,
         frozen=policy.frozen if drawn else {},
-        groups_IKM=np.stack(
+        groups_IKM=jnp.stack(
           [
             functions.minibatches(config.seed, i, config.rollout.num_prompts)
             for i in range(config.iterations)
@@ -264,7 +266,7 @@ class WholeRuns:
     """Adds what the loop computes on the host."""
     ones = np.ones_like(metrics['reward/mean'])
     tokens = np.cumsum(metrics.pop('rollout/tokens'), axis=1)
-    return {
+    found: dict[str, Any] = {
       **metrics,
       **entropy_change.changes_over_course(
         metrics, self._runs.learning_rate[:, None]
@@ -276,6 +278,7 @@ class WholeRuns:
       **self._episodes(ones),
       'time/iteration_seconds': seconds * ones,
     }
+    return found
 
   def _episodes(self, ones):
     """What cannot happen to episodes on the device."""

@@ -19,8 +19,7 @@ from rl_jax.runs.policy import Policy
 from rl_jax.types import Array, Trajectories
 
 
-@struct.dataclass(kw_only=True)
-class Prompts:
+class Prompts(struct.PyTreeNode, kw_only=True):
   """Encoded prompts and answers; a batch of them, or the whole split."""
 
   prompt_NP: Array
@@ -65,11 +64,11 @@ def recorded(config: ExperimentConfig, policy: Policy, mesh: Any) -> Any:
 
   Raises: ValueError as sources.read_rows.
   """
-  _, records = sources.read_rows(config, policy, lambda: None)
+  records = sources.read_records(config, policy)
   source = LoggedSource(
     prompts=records,
     selector=None,  # all of them, in order
-    score=None,
+    score=sources.unscored,
     mesh=mesh,
     num_prompts=len(records),
     mismatched=reads_mismatched(config.method),
@@ -98,9 +97,10 @@ def encode(
     rollout.overlong_prompt,
   )
   if split == 'train':
-    sources.check_selector(config.method.selector, prompts)
+    sources.check_selector(sources.selector_of(config), prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
-  examples, prompt, mask, ids = prompts.batch(range(count))
+  batch: Any = prompts.batch(range(count))
+  examples, prompt, mask, ids = batch
   answer, length = config.task.device_answers(examples, tokenizer)
   return Prompts(
     prompt_NP=prompt,

@@ -53,7 +53,7 @@ def sampled(
 
 
 def recorded(
-  rows: Trajectories, index_N: Array, first_serial: Array, version: Array
+  rows: Trajectories, index_N: Array, first_serial: Array, version: Array | int
 ) -> Trajectories:
   """The recorded groups of these places in the data; see LoggedSource.rows."""
   traj = groups.take(rows, index_N)
@@ -67,7 +67,7 @@ def metrics(traj: Trajectories) -> Metrics:
   """Tokens that were sampled and, of episodes, what the loop says of them."""
   sampled_B = row_inputs.sampled_B(traj)
   found = {'rollout/tokens': (traj.mask_BT * sampled_B[:, None]).sum()}
-  if traj.turns is None:
+  if traj.turns is None or traj.turn_BT is None:
     return found
   return found | {
     'episode/turns': (traj.turn_BT.max(axis=1) + 1).mean(),

@@ -33,8 +33,7 @@ from rl_jax.tasks import base
 from rl_jax.types import Array, GroupSummary, Metrics, TrainState, Trajectories
 
 
-@struct.dataclass(kw_only=True)
-class Run:
+class Run(struct.PyTreeNode, kw_only=True):
   """What a run has of its own; several runs have a leading axis."""
 
   key_data: Array  # of the run's key
@@ -45,8 +44,7 @@ class Run:
   groups_IKM: Array  # of the K optimizer steps of every iteration
 
 
-@struct.dataclass(kw_only=True)
-class Carry:
+class Carry(struct.PyTreeNode, kw_only=True):
   """What one iteration hands to the next."""
 
   state: TrainState
@@ -56,8 +54,7 @@ class Carry:
   iteration: Array
 
 
-@struct.dataclass(kw_only=True)
-class Shared:
+class Shared(struct.PyTreeNode, kw_only=True):
   """What all runs of a program read."""
 
   prompts: Prompts
@@ -292,6 +289,7 @@ class JittedRun:
   def evaluate(self, shared: Shared, run: Run, carry: Carry) -> Metrics:
     """Metrics of the held-out prompts."""
     params = {**shared.frozen, **run.frozen, **carry.state.params}
+    assert self.evaluation is not None and shared.held_out is not None
     return self.evaluation(shared.held_out, params)
 
   def _sampler(self, carry):

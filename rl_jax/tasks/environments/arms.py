@@ -199,12 +199,13 @@ def thompson(
 def played(task: Arms, example: Example, player: Player) -> dict[str, float]:
   """Components of the episode of a player, which knows when arms are new."""
   walk, total = task.make(example), {}
+  pulled_K, won_K = np.zeros(task.arms), np.zeros(task.arms)
   walk.reset(seed_of(example))
   for pull in range(task.pulls):
-    if pull % task.keep == 0:
+    if pull and pull % task.keep == 0:
       pulled_K, won_K = np.zeros(task.arms), np.zeros(task.arms)
     arm = player(pulled_K, won_K)
-    rewards = walk.step(task.letters[arm]).rewards
+    rewards = walk.step(task.letters[arm]).components
     pulled_K[arm] += 1
     won_K[arm] += rewards[base.OUTCOME] > 0
     for name, x in rewards.items():
@@ -215,6 +216,7 @@ def played(task: Arms, example: Example, player: Player) -> dict[str, float]:
 @functools.lru_cache(maxsize=4096)
 def _table(arms, pulls, keep, seed):
   stream = draws.Draws('arms', arms, seed)
+  chance_K: list[int] = []
   chances, wins = [], []
   for pull in range(pulls):
     if pull % keep == 0:

@@ -52,7 +52,8 @@ class Aviary(EnvironmentTask):
   shown: str = chosen('text', ('text', 'none'))
   answer_tool: str = ''
   alphabet: str | tuple[str, ...] = string.printable
-  chat: bool = False
+  # A field here, a constant of other tasks.
+  chat: bool = False  # pyrefly: ignore[bad-override]
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
   def __post_init__(self):
@@ -100,7 +101,8 @@ class AviaryEpisode:
   """One episode."""
 
   def __init__(self, task: Aviary, example: Example):
-    self._task, self._total, self._cluster = task, 0.0, None
+    self._task, self._total = task, 0.0
+    self._cluster: float | None = None
     self._world = task.environment(example)
 
   def reset(self, seed: int) -> Reply:
@@ -141,13 +143,14 @@ class AviaryEpisode:
     """How `cluster_id` changes: rewards of the turns are summed up."""
     if not self._task.answer_tool:
       return {}
-    before = self._cluster
-    if before is None:
-      self._cluster = answers.cluster_id(None)
+    before = now = self._cluster
+    if now is None:
+      now = answers.cluster_id(None)
     for one in calls:
       if one.name == self._task.answer_tool:
-        self._cluster = answers.cluster_id(_normal(one.arguments))
-    return {'cluster_id': self._cluster - (before or 0.0)}
+        now = answers.cluster_id(_normal(one.arguments))
+    self._cluster = now
+    return {'cluster_id': now - (before or 0.0)}
 
 
 @functools.cache

@@ -78,6 +78,16 @@ class Reply:
   forget: bool = False
   history: tuple[tuple[int, str | None], ...] = ()
 
+  @property
+  def components(self) -> Mapping[str, float]:
+    """The rewards of an environment with one player.
+
+    Raises: TypeError for those of a game.
+    """
+    if isinstance(self.rewards, tuple):
+      raise TypeError(f'the rewards of a game are by player: {self.rewards}')
+    return self.rewards
+
 
 class DeviceReply(NamedTuple):
   """What all rows are told on the device: arrays in place of a Reply.
@@ -238,7 +248,7 @@ def opened(
 
 def _opened(example, observation, chat, role, count):
   """What one of `count` players reads."""
-  fields = {
+  fields: dict[str, Any] = {
     f.name: getattr(example, f.name) for f in dataclasses.fields(example)
   }
   fields |= {'origin': example, 'observation': observation, 'role': role}
@@ -248,7 +258,8 @@ def _opened(example, observation, chat, role, count):
     if len(parts) % 2:
       parts = (*parts, '')
     parts = (*parts[:-1], parts[-1] + observation)
-    return Opened(**{**fields, 'prompt': ''.join(parts), 'parts': parts})
+    fields |= {'prompt': ''.join(parts), 'parts': parts}
+    return Opened(**fields)
   messages = example.messages
   if not messages and example.prompt:
     messages = ({'role': 'system', 'content': example.prompt},)

@@ -15,15 +15,18 @@ def random_policy(task: Haggling, split: str = 'train') -> dict[str, float]:
   @functools.cache
   def value(seller: Seller, ask: int) -> tuple[float, float, float]:
     """(deals, ratio, turns without a deal) from here on."""
-    total = [0.0, 0.0, 0.0]
+    deals = ratio = open_turns = 0.0
     for act, offer in turns:
       deal, after, left = haggling.answered(seller, ask, act, offer)
       found = 1.0, 1.0 - deal / task.highest, 0.0
       if deal < 0:
-        more = (0.0,) * 3 if left.patience <= 0 else value(left, after)
+        ended = left.patience <= 0
+        more = (0.0, 0.0, 0.0) if ended else value(left, after)
         found = more[0], more[1], more[2] + 1.0
-      total = [a + b / len(turns) for a, b in zip(total, found, strict=True)]
-    return tuple(total)
+      deals += found[0] / len(turns)
+      ratio += found[1] / len(turns)
+      open_turns += found[2] / len(turns)
+    return deals, ratio, open_turns
 
   found = [value(seller, task.highest) for seller in task.sellers(split)]
   names = 'outcome', 'ratio', 'open'

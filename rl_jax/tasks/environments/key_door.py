@@ -67,8 +67,9 @@ class Layout:
 
   def solution(self, holds: int = 0) -> list[int]:
     """A shortest sequence of actions from the start to the goal."""
-    begin = (*self.start, holds)
-    came, queue = {begin: None}, collections.deque([begin])
+    state = (*self.start, holds)
+    came: dict[State, tuple[State, int] | None] = {state: None}
+    queue = collections.deque([state])
     while queue:
       state = queue.popleft()
       if state[:2] == self.goal:
@@ -79,8 +80,8 @@ class Layout:
           came[after] = (state, action)
           queue.append(after)
     actions = []
-    while came[state] is not None:
-      state, action = came[state]
+    while (step := came[state]) is not None:
+      state, action = step
       actions.append(action)
     return actions[::-1]
 
@@ -103,7 +104,6 @@ class KeyDoor(EnvironmentTask):
   size: int = ranged(3, 3, 9)
   words: str = chosen('letter', tuple(WORDS))
   global_random: ClassVar[bool] = False
-  begins: ClassVar[int] = 0  # what is in the hands: its place in HOLDS
 
   @property
   def alphabet(self) -> str:
@@ -111,6 +111,11 @@ class KeyDoor(EnvironmentTask):
     digits = ''.join(map(str, range(self.size)))
     letters = set(''.join(WORDS[self.words])) | set('kdg:>' + HOLDS)
     return digits + ''.join(sorted(letters))
+
+  @property
+  def begins(self) -> int:
+    """What is in the hands at the start: its place in HOLDS."""
+    return 0
 
   def make(self, example: Example) -> 'Walk':
     """An episode in the grid of the example."""
@@ -198,8 +203,7 @@ class Walk:
 
   def step(self, action: str) -> Reply:
     """Anything but a word of an action cannot be done."""
-    known = action in self._words
-    number = self._words.index(action) if known else None
+    number = self._words.index(action) if action in self._words else None
     before, self._state = (
       self._state,
       self._layout.next(self._state, number),
@@ -210,7 +214,7 @@ class Walk:
       rewards=rewards,
       done=rewards[base.OUTCOME] > 0,
       state=self._state,
-      action=ACTIONS[number] if known else '',
+      action='' if number is None else ACTIONS[number],
     )
 
   @property
@@ -221,8 +225,8 @@ class Walk:
   @property
   def solution(self) -> tuple[str, ...]:
     """The words of a shortest way from here to the goal."""
-    *place, holds = self._state
-    rest = dataclasses.replace(self._layout, start=tuple(place))
+    x, y, holds = self._state
+    rest = dataclasses.replace(self._layout, start=(x, y))
     return tuple(self._words[number] for number in rest.solution(holds))
 
 

@@ -56,7 +56,10 @@ def tool(command: str, name: str) -> Callable[..., str]:
   about = ' '.join((found.description or name).split())
   call.__name__ = call.__qualname__ = name
   call.__doc__ = '\n'.join([about, '', 'Args:', *lines])
-  call.__signature__ = inspect.Signature(parameters)
+  # Read by inspect; typeshed does not know it.
+  call.__signature__ = (  # pyrefly: ignore[missing-attribute]
+    inspect.Signature(parameters)
+  )
   call.__annotations__ = {one.name: one.annotation for one in parameters}
   return call
 

@@ -80,7 +80,8 @@ class MiniGridEpisode:
     del minigrid  # its import makes the names known
     self._grid = gymnasium.make(task.name, **task.options)
     self._actions = {one.name: one for one in self._grid.unwrapped.actions}
-    self._mission, self._bot = mission, None
+    self._mission = mission
+    self._bot: Any = None
 
   def reset(self, seed: int) -> Reply:
     """The mission, and what is in view."""

@@ -35,7 +35,8 @@ class OpenSpiel(EnvironmentTask):
 
   name: str = 'kuhn_poker'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  players: int = ranged(2, 2)
+  # A field here, a constant of other tasks.
+  players: int = ranged(2, 2)  # pyrefly: ignore[bad-override]
   alphabet: str | tuple[str, ...] = '012pb>'  # characters or pieces
   letters: bool = True
   illegal_reward: float = -1.5

@@ -157,7 +157,7 @@ class PlannedWalk(Walk):
     }
     if formed:
       self._subgoal = subgoal
-    return dataclasses.replace(reply, rewards={**reply.rewards, **rewards})
+    return dataclasses.replace(reply, rewards={**reply.components, **rewards})
 
   @property
   def commands(self) -> tuple[str, ...]:

@@ -48,8 +48,9 @@ class Program(EnvironmentTask):
   task: Any = None
   agent: Any = ''
   system: str = ''
-  chat: bool = True
-  rewrites: bool = False
+  # Fields here, constants of other tasks.
+  chat: bool = True  # pyrefly: ignore[bad-override]
+  rewrites: bool = False  # pyrefly: ignore[bad-override]
   reward_weights: dict[str, float] = base.outcome_only()
   needs_workers: ClassVar[bool] = True  # code of the user may not end
 

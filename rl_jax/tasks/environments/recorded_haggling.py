@@ -40,12 +40,14 @@ class RecordedHaggling(Haggling):
     said, turns = dialogue.reset(0), []
     total = dict.fromkeys(self.reward_weights, 0.0)
     while not said.done:
-      action = buyer.turn(said.state)
+      ask = said.state
+      assert isinstance(ask, int)  # as Haggling tells it
+      action = buyer.turn(ask)
       if stream.uniform() < self.noise:
         action = stream.choice(ACTS) + str(stream.below(self.prices))
       said = dialogue.step(action)
       turns.append((action, said.observation))
-      total = {name: x + said.rewards[name] for name, x in total.items()}
+      total = {name: x + said.components[name] for name, x in total.items()}
     reward = base.combine(total, self.reward_weights)
     return (Logged(turns=tuple(turns), reward=reward),)
 

@@ -44,8 +44,9 @@ class Reflections(EnvironmentTask):
   alphabet: ClassVar[str] = '0123456789<>' + _MOVES
   partner_alphabet: ClassVar[str] = '0123456789=' + _MOVES
 
+  # The names depend on `actor`; of other tasks they are constant.
   @property
-  def asks(self) -> tuple[str, ...]:
+  def asks(self) -> tuple[str, ...]:  # pyrefly: ignore[bad-override]
     """The actor, if it is a model."""
     return (ACTOR,) if self.actor == 'model' else ()
 

@@ -67,9 +67,7 @@ class _Solver:
     self._task, self._latents = task, latents
     self.regrets, self.sums, self.current = regrets, sums, current
 
-  def walk(
-    self, state: Any, reach_P: np.ndarray, updated: int
-  ) -> Sequence[float]:
+  def walk(self, state: Any, reach_P: np.ndarray, updated: int) -> np.ndarray:
     """Expected returns of the players; adds to what `updated` has."""
     if state.is_terminal():
       return np.array(state.returns())
@@ -80,7 +78,7 @@ class _Solver:
         * self.walk(state.child(action), _with(reach_P, -1, chance), updated)
         for action, chance in outcomes
       )
-      return sum(parts)
+      return sum(parts, np.zeros(self._task.players))
     mover = state.current_player()
     key = mover, state.information_state_string(mover)
     names = action_names(self._task, state)

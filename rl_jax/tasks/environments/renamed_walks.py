@@ -156,6 +156,7 @@ def _episodes(
       raise row
     if row.get('error') is not None:
       continue
+    seed, actions = 0, []
     try:
       seed, turns = int(row['seed']), row['turns']
       actions = [turn['understood'] for turn in turns if 'understood' in turn]

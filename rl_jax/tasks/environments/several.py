@@ -89,8 +89,8 @@ class Weighted:
   def step(self, action: str) -> Reply:
     """Components that a step does not name are 0."""
     reply = self.inner.step(action)
-    terms = (w * reply.rewards.get(k, 0.0) for k, w in self.weights.items())
-    rewards = {**reply.rewards, self.name: sum(terms)}
+    terms = (w * reply.components.get(k, 0.0) for k, w in self.weights.items())
+    rewards = {**reply.components, self.name: sum(terms)}
     return dataclasses.replace(reply, rewards=rewards)
 
   def close(self) -> None:

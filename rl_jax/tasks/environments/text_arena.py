@@ -28,7 +28,8 @@ class TextArena(EnvironmentTask):
 
   name: str = 'TowerOfHanoi-v0'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  players: int = ranged(1, 1)
+  # A field here, a constant of other tasks.
+  players: int = ranged(1, 1)  # pyrefly: ignore[bad-override]
   solved: float = 1.0
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 

@@ -66,7 +66,8 @@ class TextWorld(EnvironmentTask):
   quest_length: int = ranged(4, 1)
   theme: str = chosen('house', ('house', 'basic'))
   commands: bool = False
-  chat: bool = False
+  # A field here, a constant of other tasks.
+  chat: bool = False  # pyrefly: ignore[bad-override]
   num_train: int = ranged(16, 1)
   num_held_out: int = ranged(4, 1)  # of validation and test each
   folder: str = '~/.cache/rl_jax/textworld'
@@ -104,7 +105,8 @@ class TextWorldEpisode:
   """One game."""
 
   def __init__(self, task: TextWorld):
-    self._task, self._game = task, None
+    self._task = task
+    self._game: Any = None
 
   def reset(self, seed: int) -> Reply:
     """The objective and the first room."""

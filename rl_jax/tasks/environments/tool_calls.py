@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 OPEN, CLOSE = '<tool_call>', '</tool_call>'
 _CALL = re.compile(f'{OPEN}(.*?)(?:{CLOSE}|$)', re.DOTALL)
 _RESULT = '<tool_response>\n{}\n</tool_response>'
+_KEYS = ('name', 'id', 'type')  # of a call without arguments
 _MOST_LEVELS = 50  # of lists and objects: deeper ones break what reads them
 
 
@@ -66,8 +67,15 @@ def _call(text):
     found = json.loads(text)
   except (ValueError, RecursionError) as error:
     return Call(error=f'the call is not JSON: {error}')
+  if isinstance(found, dict) and isinstance(found.get('function'), dict):
+    return Call(
+      error='the call is within "function": write its name and arguments alone'
+    )
   if not isinstance(found, dict) or not isinstance(found.get('name'), str):
     return Call(error='the call is no object with a name')
+  others = [x for x in found if x not in _KEYS and found[x]]
+  if 'arguments' not in found and others:
+    return Call(error=f'the call has no "arguments", but {others}'[:200])
   if _levels(found) > _MOST_LEVELS:
     return Call(error=f'the call has more than {_MOST_LEVELS} levels')
   return Call(found['name'], found.get('arguments', {}))

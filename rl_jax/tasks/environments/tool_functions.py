@@ -1,6 +1,6 @@
 """Python functions as tools: schemas, and calls with checked arguments."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 import contextlib
 import contextvars
 import inspect
@@ -27,7 +27,7 @@ _END = contextvars.ContextVar('end of the calls of a turn', default=math.inf)
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Generator[None, None, None]:
   """What is called within should end after that many seconds."""
   token = _END.set(time.monotonic() + seconds)
   try:
@@ -119,6 +119,11 @@ def call(function: Callable, arguments: Any) -> str:
     for a result that is no JSON or no valid text.
   """
   name, known = function.__name__, parameters(function)
+  if isinstance(arguments, str):
+    raise ToolError(
+      f'{name}: arguments must be an object, not text: leave out the quotes '
+      'around it'
+    )
   if not isinstance(arguments, Mapping):
     raise ToolError(f'{name}: arguments must be an object')
   for argument, value in arguments.items():

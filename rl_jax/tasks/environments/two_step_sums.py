@@ -129,6 +129,7 @@ class Decomposing:
     return Reply(rewards=self._rewards(), done=True)
 
   def _rewards(self):
+    assert self._parts is not None  # rewards follow the last answer
     answer = self._gold[-1].partition('=')[2]
     pairs = zip(self._asked, self._answers, strict=True)
     guided = [f'{part}={found}' for part, found in pairs]

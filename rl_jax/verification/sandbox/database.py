@@ -36,13 +36,15 @@ class Database:
       and for long answers; TimeoutError after that many seconds.
     """
     deadline = time.monotonic() + seconds
-    if self._process is None or self._process.poll() is not None:
+    process = self._process
+    if process is None or process.poll() is not None:
       self.close()
-      self._start()
+      process = self._start()
+    assert process.stdin is not None and process.stdout is not None
     try:
-      self._process.stdin.write(json.dumps(query).encode() + b'\n')
-      self._process.stdin.flush()
-      found = json.loads(self._read(deadline))
+      process.stdin.write(json.dumps(query).encode() + b'\n')
+      process.stdin.flush()
+      found = json.loads(_read(process.stdout.fileno(), deadline))
     except TimeoutError:
       self.close()
       raise TimeoutError(f'the query took {seconds:.1f} seconds') from None
@@ -59,29 +61,32 @@ class Database:
       self._process = None
       self._end()
 
-  def _start(self):
+  def _start(self) -> subprocess.Popen:
     with child_processes.keeping():
-      self._process = subprocess.Popen(
+      process = subprocess.Popen(
         [sys.executable, *_FLAGS, _RUNNER, self._path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={},
       )
-    self._end = weakref.finalize(self, _end, self._process)
+    self._process = process
+    self._end = weakref.finalize(self, _end, process)
+    return process
 
-  def _read(self, deadline):
-    """One line."""
-    output, fd = b'', self._process.stdout.fileno()
-    while not output.endswith(b'\n'):
-      left = max(0.0, deadline - time.monotonic())
-      if not select.select([fd], [], [], left)[0]:
-        raise TimeoutError
-      chunk = os.read(fd, _MOST_BYTES)
-      if not chunk or len(output) > _MOST_BYTES:
-        raise OSError('it has ended')
-      output += chunk
-    return output
+
+def _read(fd: int, deadline: float) -> bytes:
+  """One line."""
+  output = b''
+  while not output.endswith(b'\n'):
+    left = max(0.0, deadline - time.monotonic())
+    if not select.select([fd], [], [], left)[0]:
+      raise TimeoutError
+    chunk = os.read(fd, _MOST_BYTES)
+    if not chunk or len(output) > _MOST_BYTES:
+      raise OSError('it has ended')
+    output += chunk
+  return output
 
 
 def _end(process):

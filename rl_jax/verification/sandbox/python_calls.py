@@ -174,6 +174,7 @@ def _run(request, directory, limits):
     raise SandboxError(f'the sandbox cannot be started: {error}') from error
   finally:
     os.close(theirs)
+  assert process.stdin is not None and process.stdout is not None
   with process:
     try:
       deadline = time.monotonic() + limits.wall_seconds + _GRACE_SECONDS

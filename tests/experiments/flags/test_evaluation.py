@@ -8,12 +8,19 @@ import pytest
 
 from configs import bandit
 from experiments.flags import evaluation
+from rl_jax import api
 from rl_jax.config import EvaluationConfig, evaluated_tokens
 from rl_jax.models import ModelConfig
 from rl_jax.pieces.logits import TopK
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.tasks import Bandit, ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.tasks import (
+  Bandit,
+  ChatTemplate,
+  PlainTemplate,
+  QuestionAnswer,
+  RewardFunctions,
+)
 from rl_jax.verification.pool import VerifierConfig
 
 
@@ -105,6 +112,27 @@ def test_other_data_have_the_forms_of_the_run(run, tmp_path):
   assert found.task.template == ChatTemplate(user='Q {question}')
 
 
+def judged(example, response):
+  """A reward function of the run."""
+  return float(len(response))
+
+
+def test_a_run_with_functions_keeps_them(run, tmp_path):
+  """Its data have other rows, and flags change the task within."""
+  task = RewardFunctions(run.task, {judged: 1.0})
+  run = dataclasses.replace(run, task=task)
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({'Body': 'one?', 'answer': '1'}) + '\n')
+  found = config_of(run, f'--data={path}', '--extract=hash').task
+  assert found.functions == task.functions and found.task.extract == 'hash'
+  assert found.task.sources == {'test': str(path)}
+  assert found.example('test', 0).prefill == 'So '
+  assert config_of(run, '--extract=hash').task.task.extract == 'hash'
+  with pytest.raises(ValueError, match='--gold: Bandit has no such field'):
+    bandit_task = dataclasses.replace(task, task=Bandit())
+    config_of(dataclasses.replace(run, task=bandit_task), '--gold=hash')
+
+
 def test_a_named_configuration_gives_its_task(run):
   """Its limits too, but where a run has its own."""
   found = config_of(None, '--data=bandit')
@@ -155,15 +183,15 @@ def test_the_splits_that_have_prompts_are_named(run, tmp_path):
     sources={'train': str(path)}, hold_out='last', num_validation=2
   )
   own = dataclasses.replace(run, task=task)
-  evaluation.check_split(config_of(own, '--split=validation'))
+  api.check_split(config_of(own, '--split=validation'))
   with pytest.raises(
     ValueError,
-    match='--split=test: QuestionAnswer has no pr'
+    match="evaluation.split = 'test': QuestionAnswer has no pr"
     '.* but train: 3, validation: 2, test: 0',
   ):
-    evaluation.check_split(config_of(own))
+    api.check_split(config_of(own))
   with pytest.raises(ValueError, match="split 'tset' is none of train"):
-    evaluation.check_split(config_of(own, '--split=tset'))
+    api.check_split(config_of(own, '--split=tset'))
 
 
 @pytest.mark.parametrize('name', ['rows.xlsx', 'array.json'])
@@ -187,7 +215,7 @@ def test_prompts_fit_the_model(run):
     mlp_size=4,
     max_positions=20,
   )
-  assert evaluation.within(run, model).rollout.max_prompt_tokens == 11
+  assert api.within(run, model).rollout.max_prompt_tokens == 11
   long = config_of(run, '--max_new_tokens=20')
-  with pytest.raises(ValueError, match='--max_new_tokens=20: the model has 20'):
-    evaluation.within(long, model)
+  with pytest.raises(ValueError, match='= 20: the model has 20 pos'):
+    api.within(long, model)

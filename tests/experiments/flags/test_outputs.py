@@ -1,8 +1,12 @@
 """Files of commands: refused before anything is computed, written at once."""
 
+import os
+import socket
+
 import pytest
 
 from experiments.flags import outputs
+from experiments.reports import html
 
 
 @pytest.mark.parametrize('path', ['', '{}', '{}/nowhere/x', '{}/file/x'])
@@ -12,6 +16,38 @@ def test_where_no_file_can_be_written_is_named(path, tmp_path):
   with pytest.raises(ValueError, match='no file can be written there') as error:
     outputs.check_file('scores_out', path)
   assert f'--scores_out={path}: ' in str(error.value)
+
+
+@pytest.mark.parametrize('kind', ['device', 'link', 'pipe', 'socket'])
+def test_what_is_no_file_is_not_replaced(tmp_path, kind):
+  """Root could remove a device; --out of a report, too."""
+  path = str(tmp_path / 'out')
+  with socket.socket(socket.AF_UNIX) as server:
+    if kind == 'device':
+      path = '/dev/full'
+    elif kind == 'link':
+      os.symlink('/dev/full', path)
+    elif kind == 'pipe':
+      os.mkfifo(path)
+    else:
+      server.bind(path)
+    for check in (
+      lambda: outputs.check_file('out', path),
+      lambda: html.check_writable(path),
+    ):
+      with pytest.raises(ValueError, match=f'--out={path} is a device, a pipe'):
+        check()
+
+
+def test_a_temporary_name_that_is_a_link_is_not_written(tmp_path):
+  """The names of temporary files are not known before."""
+  (tmp_path / 'precious').write_text('data')
+  path = str(tmp_path / 'page.html')
+  os.symlink(tmp_path / 'precious', f'{path}.tmp')
+  html.write('page', path)
+  outputs.write_json(path, {})
+  outputs.write_rows(path, [{}])
+  assert (tmp_path / 'precious').read_text() == 'data'
 
 
 def test_rows_are_written_at_once(tmp_path, monkeypatch):

@@ -104,3 +104,20 @@ def test_fields_of_runs():
     {'method': 'grpo KLPenalty.coef=0.1', 'iterations': '3'},
     {'method': 'dapo', 'iterations': '4'},
   ]
+
+
+def test_a_method_is_called_as_it_was_typed():
+  """Not by the nearest of ours; what was typed of no method is told apart."""
+  own = build('grpo', adds=['method.weights=ClipCovDrop()'])
+  assert labels_lib.labels([build(), own], [None, 'mine']) == ['grpo', 'mine']
+  slow = dataclasses.replace(own, iterations=3)
+  typed = ['dapo', 'mine +EntropyBonus()', 'mine +EntropyBonus()']
+  assert labels_lib.labels([build('dapo'), own, slow], typed) == [
+    'dapo iterations=60',
+    'mine +EntropyBonus() iterations=60',
+    'mine +EntropyBonus() iterations=3',
+  ]
+  assert labels_lib.labels([own, slow], typed[1:]) == [
+    'iterations=60',
+    'iterations=3',
+  ]

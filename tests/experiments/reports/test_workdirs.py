@@ -5,6 +5,7 @@ import json
 import pytest
 
 from experiments.flags import configuration
+from experiments.reports import typed
 from experiments.reports import workdirs as workdirs_lib
 from rl_jax import serialization
 
@@ -36,6 +37,19 @@ def test_runs_are_grouped_by_configuration_whatever_they_are_called(tmp_path):
   assert labels(tmp_path / 'seed*') == [tmp_path.name] * 2  # as directories
   with pytest.raises(ValueError, match='given twice'):
     labels(tmp_path, one)
+
+
+def test_runs_are_called_as_they_were_typed(tmp_path):
+  """The file of an own method; seeds are joined by configuration alone."""
+  change = 'method.losses.PPOClip.clip_high=0.5'
+  paths = [
+    write(tmp_path / 'a', 'seed=0'),
+    write(tmp_path / 'b', 'seed=0', change),
+    write(tmp_path / 'c', 'seed=1', change),
+  ]
+  for path in paths[1:]:
+    typed.Typed('bandit', '../mine/wide.py').write(path)
+  assert labels(*paths) == ['grpo', 'wide', 'wide']
 
 
 def test_a_repeated_seed_is_not_another_seed(tmp_path):

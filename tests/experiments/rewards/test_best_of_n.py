@@ -10,6 +10,7 @@ import pytest
 
 from experiments.rewards.best_of_n import chances, win_rate
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def test_chances_by_hand():
@@ -54,7 +55,11 @@ def tilted(t):
   u is a reward that is uniform under the reference; beta by bisection.
   """
   u = np.linspace(0, 1, 20001)
-  reward = u if t is None else np.asarray(shaping.Exponential(t=t)(u, None))
+  reward = (
+    u
+    if t is None
+    else np.asarray(shaping.Exponential(t=t)(CreditContext(u, None)).value)
+  )
   low, high = 1e-3, 10.0
   for _ in range(60):
     beta = np.sqrt(low * high)

@@ -75,6 +75,9 @@ def test_bad_files_are_named(tmp_path):
   write(paths[1], chosen='other')
   with pytest.raises(ValueError, match='1.jsonl does not have the pairs'):
     preference_strength.read(paths)
+  write(paths[1], score_chosen=10**400)
+  with pytest.raises(BadRowError, match="1.jsonl:1.*'score_chosen' is 1000"):
+    preference_strength.read(paths)
   write(paths[1], score_chosen=None)
   with pytest.raises(BadRowError, match="1.jsonl:1.*'score_chosen' is None"):
     preference_strength.read(paths)

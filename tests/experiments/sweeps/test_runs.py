@@ -194,7 +194,8 @@ def test_printing_jobs_touches_nothing(tmp_path):
   target = tmp_path / 'runs'
   out = subprocess.run(
     [
-      *job_in(str(target)).command('0/1'),
+      *(sys.executable, '-m', 'experiments.sweep'),
+      *job_in(str(target)).arguments('0/1'),
       '--launch=slurm',
     ],
     check=True,

@@ -341,6 +341,22 @@ def test_tokenizer_must_fit_and_adapters_are_not_in_the_file(tmp_path):
     ({'num_hidden_layers': True}, 'num_layers = True is not of type int'),
     ({'hidden_size': [64]}, r'width = .* is not of type int'),
     ({'num_attention_heads': 0}, r'num_heads = 0 is outside'),
+    ({'num_key_value_heads': 0}, r'num_kv_heads = 0 is outside'),
+    ({'head_dim': 0}, r'head_size = 0 is outside'),
+    ({'rope_parameters': None, 'rope_theta': 0}, 'rope_theta = 0.0 is outside'),
+    ({'rope_parameters': {'rope_theta': 0}}, 'rope_theta = 0.0 is outside'),
+    ({'rope_parameters': None, 'rope_theta': 1e400}, 'rope_theta = inf is'),
+    (
+      {'rope_scaling': {'type': 'yarn', 'factor': 0}, 'rope_parameters': None},
+      'YarnScaling.factor = 0.0 is outside',
+    ),
+    (
+      {
+        'rope_scaling': {'type': 'yarn', 'factor': 2.0, 'beta_fast': 0},
+        'rope_parameters': None,
+      },
+      'YarnScaling.beta_fast = 0.0 is outside',
+    ),
     ({'rope_parameters': {'rope_type': 'llama3'}}, "damaged: KeyError: 'fac"),
     ({'rope_parameters': [1]}, 'damaged: AttributeError'),
     ({'architectures': 3}, 'damaged: TypeError'),

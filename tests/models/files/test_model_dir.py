@@ -291,3 +291,67 @@ def test_binaries_round_trip(tmp_path):
     loaded_cfg, loaded, tokenizer = model_dir.load_any(path)
     assert (loaded_cfg, tokenizer) == (cfg, TOKENIZER)
     assert_same(loaded, params)
+
+
+KILLED = """
+import os, signal, sys
+from rl_jax.models.files import directories
+rename, renames = os.rename, []
+
+def counted(*arguments):
+  rename(*arguments)
+  renames.append(1)
+  if len(renames) == int(sys.argv[2]):
+    stop()
+
+def stop():
+  print('there', flush=True)
+  sys.stdin.read() if sys.argv[3] == 'wait' else os.kill(os.getpid(), 9)
+
+os.rename = counted
+with directories.replace_directory(sys.argv[1]) as path:
+  with open(f'{path}/file', 'w') as file:
+    file.write('new')
+  if sys.argv[2] == '0':
+    stop()
+"""
+
+
+def write_old(model):
+  with directories.replace_directory(str(model)) as path:
+    (pathlib.Path(path) / 'file').write_text('old')
+
+
+@pytest.mark.parametrize('renames, left', [(0, 'old'), (1, 'old'), (2, 'new')])
+def test_what_a_killed_export_has_left_is_removed(tmp_path, renames, left):
+  """While it writes, between its renames, and before it deletes the former."""
+  model = tmp_path / 'model'
+  write_old(model)
+  (tmp_path / '.model.partial').write_text('of another program')
+  code = [sys.executable, '-c', KILLED, str(model), str(renames), 'kill']
+  assert subprocess.run(code, check=False).returncode == -9
+  assert len(list(tmp_path.iterdir())) == 3
+  with directories.replace_directory(str(model)) as path:
+    assert (model / 'file').read_text() == left
+    (pathlib.Path(path) / 'file').write_text('newest')
+  assert (model / 'file').read_text() == 'newest'
+  names = sorted(path.name for path in tmp_path.iterdir())
+  assert names == ['.model.partial', 'model']
+
+
+def test_what_another_process_writes_is_left_alone(tmp_path):
+  """Two exports to one directory: the later one stays."""
+  model = tmp_path / 'model'
+  write_old(model)
+  code = [sys.executable, '-c', KILLED, str(model), '0', 'wait']
+  with subprocess.Popen(
+    code, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+  ) as process:
+    assert process.stdout.readline() == b'there\n'
+    write_old(model)
+    (writing,) = tmp_path.glob('.model.partial-*')
+    assert (writing / 'file').read_text() == 'new'
+    process.communicate(b'')
+    assert process.returncode == 0
+  assert (model / 'file').read_text() == 'new'
+  assert [path.name for path in tmp_path.iterdir()] == ['model']

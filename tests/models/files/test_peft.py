@@ -95,6 +95,21 @@ def edit(out, **changes):
     ({'r': '2'}, "r = '2' is not a positive int"),
     ({'r': 3}, r'has shape \(2, 16\), not \(3, 16\)'),
     ({'lora_alpha': None}, 'lora_alpha = None'),
+    ({'use_rslora': 'no'}, "use_rslora = 'no' is neither true nor false"),
+    ({'fan_in_fan_out': True}, 'fan_in_fan_out = True'),
+    ({'bias': 'lora_only'}, "bias = 'lora_only'"),
+    ({'lora_bias': True}, 'lora_bias = True'),
+    ({'use_qalora': True}, 'use_qalora = True'),
+    ({'alpha_pattern': {'q_proj': 4}}, 'alpha_pattern'),
+    ({'layers_to_transform': [0]}, r'layers_to_transform = \[0\]'),
+    ({'layer_replication': [[0, 1]]}, 'layer_replication'),
+    ({'megatron_config': {'a': 1}}, 'megatron_config'),
+    ({'target_parameters': ['x']}, 'target_parameters'),
+    ({'trainable_token_indices': [3]}, 'trainable_token_indices'),
+    ({'monteclora_config': {'num_samples': 4}}, 'monteclora_config'),
+    ({'use_next_variant': True}, 'use_next_variant = True is not known here'),
+    ({'init_lora_weights': 'next'}, "init_lora_weights = 'next' is none of Tr"),
+    ({'init_lora_weights': 3}, 'init_lora_weights = 3 is none of True'),
   ],
 )
 def test_what_is_refused_is_named(tmp_path, changes, message):
@@ -104,6 +119,72 @@ def test_what_is_refused_is_named(tmp_path, changes, message):
   edit(out, **changes)
   with pytest.raises(ValueError, match=message):
     peft.import_adapters(str(out), base)
+
+
+CONVERTED = 'path_initial_model_for_weight_conversion=INITIAL_ADAPTER'
+
+
+@pytest.mark.parametrize(
+  ('init', 'advice'),
+  [
+    ('pissa', CONVERTED),
+    ('pissa_niter_16', CONVERTED),
+    ('PiSSA', CONVERTED),
+    ('olora', CONVERTED),
+    ('OLoRA', CONVERTED),
+    ('corda', CONVERTED),
+    ('loftq', 'as released: merge it'),
+    ('lora_ga', 'as released: merge it'),
+  ],
+)
+def test_adapters_of_a_changed_base_are_refused(tmp_path, init, advice):
+  """They were read as plain LoRA, which is another model."""
+  base, params, cfg, tree = adapted(('wq',))
+  out = tmp_path / 'out'
+  peft.export_adapters(str(out), cfg, {**params, **tree}, base='x')
+  edit(out, init_lora_weights=init, loftq_config={'loftq_bits': 4})
+  message = f'init_lora_weights = {init!r} took a part of .*{advice}.*merge_and'
+  with pytest.raises(ValueError, match=message):
+    peft.import_adapters(str(out), base)
+
+
+# As LoraConfig.to_dict writes them where nothing is set.
+DEFAULTS = {
+  'alpha_pattern': {},
+  'auto_mapping': None,
+  'corda_config': None,
+  'ensure_weight_tying': False,
+  'eva_config': None,
+  'exclude_modules': None,
+  'layers_pattern': None,
+  'layers_to_transform': None,
+  'loftq_config': {},
+  'megatron_config': None,
+  'megatron_core': 'megatron.core',
+  'modules_to_save': None,
+  'peft_version': '0.18.0',
+  'qalora_group_size': 16,
+  'rank_pattern': {},
+  'revision': None,
+  'target_parameters': None,
+  'trainable_token_indices': None,
+  'use_next_variant': False,
+}
+
+
+@pytest.mark.parametrize(
+  'init', [True, False, None, 'gaussian', 'eva', 'orthogonal', 'mica']
+)
+def test_what_changes_no_function_is_read(tmp_path, init):
+  """E0: initialisations of the adapter only, and fields at their defaults."""
+  base, params, cfg, tree = adapted(('wq',))
+  out = tmp_path / 'out'
+  peft.export_adapters(str(out), cfg, {**params, **tree}, base='x')
+  own = {'lora_dropout': 0.1, 'exclude_modules': ['lm_head']}
+  edit(out, **{**DEFAULTS, **own, 'init_lora_weights': init})
+  found, restored = peft.import_adapters(str(out), base)
+  assert found == cfg
+  jax.tree.map(np.testing.assert_array_equal, restored, tree)
 
 
 def test_models_with_and_without_adapters(tmp_path):

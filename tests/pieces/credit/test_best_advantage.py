@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def evaluate(toy, values, valid=None, group_size=None, **fields):
@@ -14,7 +15,7 @@ def evaluate(toy, values, valid=None, group_size=None, **fields):
     np.ones((count, 1)), group_size=group_size or count, valid_B=valid
   )
   values = np.asarray(values, np.float32)
-  return credit.BestAdvantage(**fields)(values, traj)
+  return credit.BestAdvantage(**fields)(CreditContext(values, traj)).value
 
 
 def test_by_hand(toy):
@@ -47,6 +48,6 @@ def test_behind_group_means_it_is_expert_iteration(toy, rewards):
   """E0: G times it are the advantages 1 / p on right samples."""
   rewards = np.asarray(rewards, np.float32)
   traj = toy.trajectories(np.ones((4, 1)), group_size=4, reward_B=rewards)
-  centred = credit.GroupCenter()(rewards, traj)
-  expert = credit.RewardAtLeast()(rewards, traj)
+  centred = credit.GroupCenter()(CreditContext(rewards, traj)).value
+  expert = credit.RewardAtLeast()(CreditContext(rewards, traj)).value
   np.testing.assert_allclose(4 * evaluate(toy, centred), expert)

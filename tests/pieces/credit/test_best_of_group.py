@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def lead(toy, reward, valid=(1, 1, 1, 1)):
@@ -15,7 +16,7 @@ def lead(toy, reward, valid=(1, 1, 1, 1)):
     group_size=4,
     valid_B=np.tile(np.array(valid, float), groups),
   )
-  return credit.BestOfGroup()(jnp.array(reward), traj)
+  return credit.BestOfGroup()(CreditContext(jnp.array(reward), traj)).value
 
 
 def test_by_hand(toy):
@@ -27,8 +28,10 @@ def test_by_hand(toy):
 def test_after_scaling_it_is_pass_at_k(toy):
   """[1, 0, 0, 0] has sample std 1/2: the best gets 2."""
   traj = toy.trajectories(np.ones((4, 1)), group_size=4)
-  scaled = credit.GroupScale()(jnp.array([1.0, 0, 0, 0]), traj)
-  actual = credit.BestOfGroup()(scaled, traj)
+  scaled = credit.GroupScale()(
+    CreditContext(jnp.array([1.0, 0, 0, 0]), traj)
+  ).value
+  actual = credit.BestOfGroup()(CreditContext(scaled, traj)).value
   np.testing.assert_allclose(actual, [2, 0, 0, 0], rtol=1e-5)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 # Sample 0 is right everywhere (S = 5), sample 1 on prompts 0 and 1 (S = 2).
 REWARD = np.array([[1, 1], [1, 1], [1, 0], [1, 0], [1, 0]], np.float32)
@@ -25,7 +26,7 @@ def risk(toy, state=STATE, reward=REWARD, valid=None, **fields):
   )
   fields = {'credit': 'uniform', 'scale': False, **fields}
   adv, state = credit.BundleRisk(**fields)(
-    jnp.asarray(reward).ravel(), traj, state
+    CreditContext(jnp.asarray(reward).ravel(), traj, state)
   )
   return np.asarray(adv).reshape(N, G), state
 
@@ -37,17 +38,17 @@ def test_weight_of_scores_by_hand():
   expected = np.array([-3, 0, 0.666667, 2, 2])
   piece = credit.BundleRisk()
   np.testing.assert_allclose(
-    piece.risk(score, 1.0, 4.0), expected, rtol=1e-4, atol=1e-5
+    piece._risk(score, 1.0, 4.0), expected, rtol=1e-4, atol=1e-5
   )
   piece = credit.BundleRisk(constant=True)
   np.testing.assert_allclose(
-    piece.risk(score, 1.0, 4.0), expected - 2, rtol=1e-4, atol=1e-5
+    piece._risk(score, 1.0, 4.0), expected - 2, rtol=1e-4, atol=1e-5
   )
 
 
 def test_eps_is_added_to_the_widths():
   """eps .1: v = -1 / .3 at S = 0 and u = 1 / .7 at S = 2."""
-  weight = credit.BundleRisk(eps=0.1).risk(jnp.array([0.0, 2.0]), 1.0, 4.0)
+  weight = credit.BundleRisk(eps=0.1)._risk(jnp.array([0.0, 2.0]), 1.0, 4.0)
   np.testing.assert_allclose(weight, [-2, 0.571429], rtol=1e-5)
 
 
@@ -155,3 +156,15 @@ def test_bundles_must_fill_the_rollout(toy):
   """Seven prompts cannot be cut into bundles of five."""
   with pytest.raises(ValueError, match='bundle = 5 must divide 7'):
     risk(toy, reward=np.ones((7, 2), np.float32))
+
+
+@pytest.mark.parametrize('reward', [0.15, 0.3, 0.35, 0.7])
+def test_equal_scores_lie_at_their_quantiles(toy, reward):
+  """They are below none: all quantiles rise by rate s, s = .05, ..., .95."""
+  rewards = np.full((2, 2), reward, np.float32)
+  none = credit.BundleRisk(bundle=1).init(2)
+  _, first = risk(toy, none, rewards, bundle=1)
+  _, second = risk(toy, first, rewards, bundle=1)
+  np.testing.assert_array_equal(first['quantiles'], np.float32(reward))
+  rise = second['quantiles'] - first['quantiles']
+  np.testing.assert_allclose(rise, 0.1 * np.arange(1, 20) / 20, rtol=1e-4)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def advantages(toy, value, kept=(1, 1, 1, 1), **fields):
@@ -16,7 +17,9 @@ def advantages(toy, value, kept=(1, 1, 1, 1), **fields):
     },
     **fields,
   )
-  return np.asarray(credit.CandidateAdvantage()(traj.reward_B, traj))
+  return np.asarray(
+    credit.CandidateAdvantage()(CreditContext(traj.reward_B, traj)).value
+  )
 
 
 def test_by_hand(toy):
@@ -29,7 +32,7 @@ def test_values_of_the_responses_are_centred_rewards(toy):
   """E0: where every step ends its response, group centring."""
   reward = np.array([1.0, 0.0, 0.0, 1.0])
   traj = toy.trajectories(np.ones((4, 2)), group_size=4, reward_B=reward)
-  expected = credit.GroupCenter()(traj.reward_B, traj)
+  expected = credit.GroupCenter()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(advantages(toy, reward), expected)
 
 
@@ -69,7 +72,7 @@ def test_values_of_the_critic_by_hand(toy):
       },
     )
     piece = credit.CandidateAdvantage(critic=True)
-    found[other] = np.asarray(piece(traj.reward_B, traj))
+    found[other] = np.asarray(piece(CreditContext(traj.reward_B, traj)).value)
   expected = [0.175, -0.125, -0.425, 0.375]
   np.testing.assert_allclose(found[0.0], expected, atol=1e-6)
   np.testing.assert_array_equal(found[0.0], found[0.6])

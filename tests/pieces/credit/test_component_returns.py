@@ -7,6 +7,7 @@ import pytest
 from rl_jax.method import Method
 from rl_jax.pieces import credit
 from rl_jax.pieces.ops.component_returns import component_advantages
+from rl_jax.pieces.roles import CreditContext
 
 
 def rollout(toy, outcome=1.0):
@@ -28,7 +29,7 @@ def test_by_hand(toy):
   expected = [[[0.43, -0.01], [0.6, -0.8], [0.0, 0.0]]]
   np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
   target = credit.ComponentReturns(components=('outcome',), gamma=0.9, lam=0.5)
-  returns = target(jnp.zeros(1), rollout(toy))
+  returns = target(CreditContext(jnp.zeros(1), rollout(toy))).value
   expected = [[[0.63, -0.01], [1.0, -0.3], [0.0, 0.0]]]
   np.testing.assert_allclose(returns, expected, rtol=1e-5, atol=1e-7)
 
@@ -38,7 +39,9 @@ def test_an_output_is_a_critic_of_its_own(toy):
   traj = rollout(toy)
   found = component_advantages(('outcome',), traj, 0.9, 0.5)
   alone = traj.replace(values_BT=traj.values_BTH[..., 0])
-  gae = credit.GAE(gamma=0.9, lam=0.5)(traj.rewards['outcome'], alone)
+  gae = credit.GAE(gamma=0.9, lam=0.5)(
+    CreditContext(traj.rewards['outcome'], alone)
+  ).value
   np.testing.assert_array_equal(found[..., 0], gae)
   other = component_advantages(('outcome',), rollout(toy, 7.0), 0.9, 0.5)
   np.testing.assert_array_equal(found[..., 1], other[..., 1])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, adv, entropy, **fields):
@@ -13,7 +14,9 @@ def shaped(toy, adv, entropy, **fields):
   traj = toy.trajectories(
     np.ones(entropy.shape), group_size=1, entropy_BT=entropy
   )
-  return credit.EntropyShaping(**fields)(jnp.asarray(adv), traj)
+  return credit.EntropyShaping(**fields)(
+    CreditContext(jnp.asarray(adv), traj)
+  ).value
 
 
 def test_by_hand(toy):
@@ -41,9 +44,11 @@ def test_the_span_decides_which_tokens_count(toy):
     extras={'think_mask_BT': np.array([[0, 1, 1]])},
   )
   one = jnp.ones(1)
-  response = credit.EntropyShaping()(one, traj)
-  think = credit.EntropyShaping(span='think')(one, traj)
+  response = credit.EntropyShaping()(CreditContext(one, traj)).value
+  think = credit.EntropyShaping(span='think')(CreditContext(one, traj)).value
   np.testing.assert_allclose(response, [1.08], rtol=1e-6)
   np.testing.assert_allclose(think, [1.12], rtol=1e-6)
   with pytest.raises(ValueError, match='think_mask_BT'):
-    credit.EntropyShaping(span='think')(one, traj.replace(extras={}))
+    credit.EntropyShaping(span='think')(
+      CreditContext(one, traj.replace(extras={}))
+    )

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def biased(toy, adv, call, length, reward, valid=None, **fields):
@@ -17,7 +18,9 @@ def biased(toy, adv, call, length, reward, valid=None, **fields):
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
     extras={'first_call_B': np.asarray(call)},
   )
-  return credit.FirstCallBias(**fields)(jnp.asarray(adv), traj)
+  return credit.FirstCallBias(**fields)(
+    CreditContext(jnp.asarray(adv), traj)
+  ).value
 
 
 def test_by_hand(toy):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def group(toy, valid=(1, 1, 1, 1), groups=1):
@@ -25,12 +26,16 @@ TWO_VALID = (1, 1, 0, 0)
 def test_center(toy):
   """Mean 1/4 (Dr. GRPO); without the last row 1/3."""
   center = credit.GroupCenter()
-  np.testing.assert_allclose(center(R, group(toy)), [0.75, -0.25, -0.25, -0.25])
   np.testing.assert_allclose(
-    center(R, group(toy, INVALID_LAST)), [2 / 3, -1 / 3, -1 / 3, 0], rtol=1e-6
+    center(CreditContext(R, group(toy))).value, [0.75, -0.25, -0.25, -0.25]
   )
   np.testing.assert_allclose(
-    center(R, group(toy, TWO_VALID)), [0.5, -0.5, 0, 0]
+    center(CreditContext(R, group(toy, INVALID_LAST))).value,
+    [2 / 3, -1 / 3, -1 / 3, 0],
+    rtol=1e-6,
+  )
+  np.testing.assert_allclose(
+    center(CreditContext(R, group(toy, TWO_VALID))).value, [0.5, -0.5, 0, 0]
   )
 
 
@@ -38,12 +43,18 @@ def test_leave_one_out(toy):
   """1 - 0, and 0 - 1/3; with three valid rows 0 - 1/2."""
   rloo = credit.LeaveOneOut()
   np.testing.assert_allclose(
-    rloo(R, group(toy)), [1, -1 / 3, -1 / 3, -1 / 3], rtol=1e-6
+    rloo(CreditContext(R, group(toy))).value,
+    [1, -1 / 3, -1 / 3, -1 / 3],
+    rtol=1e-6,
   )
   np.testing.assert_allclose(
-    rloo(R, group(toy, INVALID_LAST)), [1, -0.5, -0.5, 0], rtol=1e-6
+    rloo(CreditContext(R, group(toy, INVALID_LAST))).value,
+    [1, -0.5, -0.5, 0],
+    rtol=1e-6,
   )
-  np.testing.assert_allclose(rloo(R, group(toy, TWO_VALID)), [1, -1, 0, 0])
+  np.testing.assert_allclose(
+    rloo(CreditContext(R, group(toy, TWO_VALID))).value, [1, -1, 0, 0]
+  )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +66,9 @@ def test_scale(toy, ddof, expected):
   """GRPO's advantage after centring; rtol covers eps = 1e-6."""
   traj = group(toy)
   scale = credit.GroupScale(ddof=ddof)
-  actual = scale(credit.GroupCenter()(R, traj), traj)
+  actual = scale(
+    CreditContext(credit.GroupCenter()(CreditContext(R, traj)).value, traj)
+  ).value
   np.testing.assert_allclose(actual, expected, rtol=5e-6)
 
 
@@ -63,17 +76,23 @@ def test_scale_divides_by_std_plus_eps(toy):
   """std 1/2 and eps 1/2 leave the centred reward unchanged."""
   centered = jnp.array([0.75, -0.25, -0.25, -0.25])
   scale = credit.GroupScale(eps=0.5)
-  np.testing.assert_allclose(scale(centered, group(toy)), centered, rtol=1e-6)
+  np.testing.assert_allclose(
+    scale(CreditContext(centered, group(toy))).value, centered, rtol=1e-6
+  )
 
 
 def test_equal_rewards_have_exactly_zero_advantage(toy):
   """E0, for rewards whose float32 mean is inexact."""
   traj = group(toy)
   for value in (0.1, 1 / 3, 1e6 + 0.3):
-    centered = credit.GroupCenter()(jnp.full(4, value), traj)
-    np.testing.assert_array_equal(credit.GroupScale()(centered, traj), 0)
+    centered = credit.GroupCenter()(
+      CreditContext(jnp.full(4, value), traj)
+    ).value
     np.testing.assert_array_equal(
-      credit.LeaveOneOut()(jnp.full(4, value), traj), 0
+      credit.GroupScale()(CreditContext(centered, traj)).value, 0
+    )
+    np.testing.assert_array_equal(
+      credit.LeaveOneOut()(CreditContext(jnp.full(4, value), traj)).value, 0
     )
 
 
@@ -81,7 +100,9 @@ def test_a_single_valid_row_has_no_advantage(toy):
   """There is nothing to compare it with."""
   traj = group(toy, (0, 1, 0, 0))
   for piece in (credit.GroupCenter(), credit.LeaveOneOut()):
-    np.testing.assert_array_equal(piece(5 * R + 1, traj), 0)
+    np.testing.assert_array_equal(
+      piece(CreditContext(5 * R + 1, traj)).value, 0
+    )
 
 
 def test_invariances(toy):
@@ -91,12 +112,17 @@ def test_invariances(toy):
   shift = jnp.repeat(jnp.array([10.0, -4.0]), 4)
   for piece in (credit.GroupCenter(), credit.LeaveOneOut()):
     np.testing.assert_allclose(
-      piece(reward + shift, traj), piece(reward, traj), rtol=1e-5, atol=1e-6
+      piece(CreditContext(reward + shift, traj)).value,
+      piece(CreditContext(reward, traj)).value,
+      rtol=1e-5,
+      atol=1e-6,
     )
   center, scale = credit.GroupCenter(), credit.GroupScale(eps=1e-9)
   np.testing.assert_allclose(
-    scale(center(7 * reward, traj), traj),
-    scale(center(reward, traj), traj),
+    scale(
+      CreditContext(center(CreditContext(7 * reward, traj)).value, traj)
+    ).value,
+    scale(CreditContext(center(CreditContext(reward, traj)).value, traj)).value,
     rtol=1e-5,
   )
 
@@ -106,8 +132,8 @@ def test_rloo_is_centering_times_g_over_g_minus_one(toy):
   traj = group(toy)
   reward = jnp.array([0.3, -1.0, 2.0, 0.1])
   np.testing.assert_allclose(
-    credit.LeaveOneOut()(reward, traj),
-    4 / 3 * credit.GroupCenter()(reward, traj),
+    credit.LeaveOneOut()(CreditContext(reward, traj)).value,
+    4 / 3 * credit.GroupCenter()(CreditContext(reward, traj)).value,
     rtol=1e-5,
   )
 
@@ -120,7 +146,7 @@ def test_token_rewards_are_refused(toy):
     credit.LeaveOneOut(),
   ):
     with pytest.raises(AssertionError):
-      piece(jnp.ones((4, 1)), group(toy))
+      piece(CreditContext(jnp.ones((4, 1)), group(toy)))
 
 
 def test_fields_are_checked():

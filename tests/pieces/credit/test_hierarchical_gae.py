@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, losses
+from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.types import Turns
 
 PARTS = [1, 2, 3]  # a turn: switch, sub-goal, action
@@ -41,7 +42,7 @@ def found(piece, traj, reward):
   """Advantages by turn and part, [K, 3]."""
   reward_BT = np.zeros(traj.mask_BT.shape, np.float32)
   reward_BT[0, 2::3] = reward
-  return np.asarray(piece(reward_BT, traj)).reshape(-1, 3)
+  return np.asarray(piece(CreditContext(reward_BT, traj)).value).reshape(-1, 3)
 
 
 def gae(**fields):
@@ -78,7 +79,7 @@ def test_targets_are_advantages_and_values_at_their_places(toy):
   reward_BT = np.zeros((1, 12), np.float32)
   reward_BT[0, 11] = 1.0
   target = credit.HierarchicalReturn(gamma=0.9, lam_segment=1.0)
-  returns = np.asarray(target(reward_BT, traj))[0]
+  returns = np.asarray(target(CreditContext(reward_BT, traj)).value)[0]
   np.testing.assert_allclose(
     returns[2::3, 1], [0.486, 0.54, 0.9, 1.0], atol=1e-6
   )
@@ -89,7 +90,9 @@ def test_targets_are_advantages_and_values_at_their_places(toy):
   assert returns[3, 0] == 9 and (returns == 99).sum() == 36 - 3 * 4
   traj = traj.replace(returns_BTH=returns[None] + 1.0)
   stats = {'value_heads': returns[None]}
-  loss, _ = losses.HierarchicalValue()(stats, traj, jax.random.key(0))
+  loss = losses.HierarchicalValue()(
+    LossContext(stats, traj, jax.random.key(0))
+  ).value
   # Half a squared error of 1 for each head that is read at the token.
   expected = [[1.0, 0, 0.5, 0.5, 0, 0.5] * 2]
   np.testing.assert_allclose(loss, expected, rtol=1e-6)
@@ -159,6 +162,17 @@ def test_equal_advantages_are_exactly_zero(toy):
   traj = episode(toy, reward, zeros, zeros, zeros, [1, 0, 0])
   piece = credit.HierarchicalGAE(lam_segment=1.0)
   np.testing.assert_array_equal(found(piece, traj, reward), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize('gamma', [0.9, 0.95, 0.99])
+@pytest.mark.parametrize('last', [0.9, 0.7, 0.3])
+def test_a_right_critic_leaves_no_advantage(toy, gamma, last):
+  """E0: V = gamma^k r; what rounding leaves is not scaled to deviation 1."""
+  value = [gamma ** (3 - k) * last for k in range(4)]
+  reward = [0.0, 0.0, 0.0, last]
+  traj = episode(toy, reward, value, value, value, [1, 0, 0, 0])
+  piece = credit.HierarchicalGAE(gamma=gamma)
+  np.testing.assert_array_equal(found(piece, traj, reward), np.zeros((4, 3)))
 
 
 def test_a_turn_without_an_action_is_action_as_a_whole(toy):

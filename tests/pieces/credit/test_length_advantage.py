@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def scaled(toy, reward, length, **fields):
@@ -16,7 +17,11 @@ def scaled(toy, reward, length, **fields):
     reward_B=np.asarray(reward, np.float32),
     length_B=np.asarray(length, np.int32),
   )
-  return np.asarray(credit.LengthAdvantageScale(**fields)(jnp.ones(B), traj))
+  return np.asarray(
+    credit.LengthAdvantageScale(**fields)(
+      CreditContext(jnp.ones(B), traj)
+    ).value
+  )
 
 
 @pytest.mark.parametrize(
@@ -43,10 +48,16 @@ def test_on_grpo_advantages(toy):
     reward_B=np.array([2.0, 0, 0, 2]),
     length_B=np.array([1, 3, 3, 1], np.int32),
   )
-  A = credit.GroupScale()(credit.GroupCenter()(traj.reward_B, traj), traj)
+  A = credit.GroupScale()(
+    CreditContext(
+      credit.GroupCenter()(CreditContext(traj.reward_B, traj)).value, traj
+    )
+  ).value
   piece = credit.LengthAdvantageScale(correct_above=1.01)
   expected = np.array([1, -1, -1, 1]) * 0.0866025
-  np.testing.assert_allclose(piece(A, traj), expected, rtol=1e-5)
+  np.testing.assert_allclose(
+    piece(CreditContext(A, traj)).value, expected, rtol=1e-5
+  )
 
 
 def test_lambda_one_is_grpo(toy):

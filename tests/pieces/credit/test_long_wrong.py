@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def factor(toy, reward, length, **fields):
@@ -15,7 +16,9 @@ def factor(toy, reward, length, **fields):
     reward_B=np.asarray(reward, np.float32),
     length_B=np.asarray(length, np.int32),
   )
-  return np.asarray(credit.LongWrongScale(**fields)(jnp.ones(B), traj))
+  return np.asarray(
+    credit.LongWrongScale(**fields)(CreditContext(jnp.ones(B), traj)).value
+  )
 
 
 def test_by_hand(toy):

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def sharpen(toy, eta, adv, reward, **fields):
@@ -19,7 +20,9 @@ def sharpen(toy, eta, adv, reward, **fields):
     reward_B=np.append(reward, 0.0).astype(np.float32),
   )
   piece = credit.NoveltySharpening(**fields)
-  return piece(jnp.append(jnp.asarray(adv), -1.0), traj)[:-1]
+  return piece(CreditContext(jnp.append(jnp.asarray(adv), -1.0), traj)).value[
+    :-1
+  ]
 
 
 def test_by_hand(toy):
@@ -59,4 +62,8 @@ def test_bounds_and_shift(toy):
   piece = credit.NoveltySharpening()
   moved = traj.replace(logp_old_BT=traj.logp_old_BT - 4.0)
   one = jnp.ones(2)
-  np.testing.assert_allclose(piece(one, moved), piece(one, traj), rtol=1e-5)
+  np.testing.assert_allclose(
+    piece(CreditContext(one, moved)).value,
+    piece(CreditContext(one, traj)).value,
+    rtol=1e-5,
+  )

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 PROB = np.array([[0.5, 0.8, 0.5], [0.2, 0.5, 0.5], [0.8, 0.2, 0.5]])
 MASK = np.array([[1.0, 1, 0], [1, 1, 0], [1, 1, 1]])
@@ -31,35 +32,49 @@ def test_by_hand(toy):
     [-0.311828, -0.521505, 0.0],
     [0.688172, 0.478495, 1.0],
   ]
-  np.testing.assert_allclose(PIECE(REWARD, rows(toy)), expected, rtol=1e-5)
+  np.testing.assert_allclose(
+    PIECE(CreditContext(REWARD, rows(toy))).value, expected, rtol=1e-5
+  )
 
 
 def test_equal_norms_are_group_centring(toy):
   """E1: of rows that have all positions, with returns of tokens as well."""
   traj = rows(toy, np.full((3, 3), 0.3), np.ones((3, 3)))
   reward = jnp.array([0.3, -1.0, 2.0])
-  expected = np.tile(credit.GroupCenter()(reward, traj)[:, None], (1, 3))
-  np.testing.assert_allclose(PIECE(reward, traj), expected, rtol=1e-5)
-  returns = credit.DiscountedReturn()(reward, traj)
-  np.testing.assert_allclose(PIECE(returns, traj), expected, rtol=1e-5)
+  expected = np.tile(
+    credit.GroupCenter()(CreditContext(reward, traj)).value[:, None], (1, 3)
+  )
+  np.testing.assert_allclose(
+    PIECE(CreditContext(reward, traj)).value, expected, rtol=1e-5
+  )
+  returns = credit.DiscountedReturn()(CreditContext(reward, traj)).value
+  np.testing.assert_allclose(
+    PIECE(CreditContext(returns, traj)).value, expected, rtol=1e-5
+  )
 
 
 def test_returns_to_go_have_their_own_baselines(toy):
   """Rewards of tokens 1, 2 and 0, 4: returns 3, 2 and 4, 4; equal norms."""
   traj = rows(toy, np.full((2, 2), 0.3), np.ones((2, 2)), 2)
-  returns = credit.DiscountedReturn()(jnp.array([[1.0, 2], [0, 4]]), traj)
+  returns = credit.DiscountedReturn()(
+    CreditContext(jnp.array([[1.0, 2], [0, 4]]), traj)
+  ).value
   expected = [[-0.5, -1.0], [0.5, 1.0]]
-  np.testing.assert_allclose(PIECE(returns, traj), expected, rtol=1e-5)
+  np.testing.assert_allclose(
+    PIECE(CreditContext(returns, traj)).value, expected, rtol=1e-5
+  )
 
 
 def test_a_constant_drops_out(toy):
   """E1 where rows can be compared, and equal returns give exactly 0 there."""
-  shifted = PIECE(REWARD + 10.0, rows(toy))
+  shifted = PIECE(CreditContext(REWARD + 10.0, rows(toy))).value
   np.testing.assert_allclose(
-    shifted[:, :2], PIECE(REWARD, rows(toy))[:, :2], rtol=1e-5
+    shifted[:, :2],
+    PIECE(CreditContext(REWARD, rows(toy))).value[:, :2],
+    rtol=1e-5,
   )
   for reward in (0.1, 0.7):
-    equal = PIECE(jnp.full(3, reward), rows(toy))
+    equal = PIECE(CreditContext(jnp.full(3, reward), rows(toy))).value
     np.testing.assert_array_equal(equal[:, :2], 0.0)
     np.testing.assert_allclose(equal[2, 2], reward)
 
@@ -69,7 +84,7 @@ def test_other_tokens_neither_weigh_nor_have_credit(toy):
   b = (.08 + 1.36) / (.08 + 1.78 + 1.36) = .447205; b = .08 / 1.36 before."""
   mask = MASK.copy()
   mask[0, 0] = 0.0
-  found = PIECE(REWARD, rows(toy, mask=mask))
+  found = PIECE(CreditContext(REWARD, rows(toy, mask=mask))).value
   np.testing.assert_allclose(
     found[:, 1], 1 - 0.447205 - np.array([0, 1, 0]), rtol=1e-5
   )
@@ -79,8 +94,8 @@ def test_other_tokens_neither_weigh_nor_have_credit(toy):
 def test_invalid_rows_do_not_count(toy):
   """E0: whatever their returns are."""
   traj = rows(toy, valid_B=np.array([1.0, 1, 0]))
-  found = PIECE(REWARD, traj)
-  other = PIECE(jnp.array([1.0, 0.0, 90.0]), traj)
+  found = PIECE(CreditContext(REWARD, traj)).value
+  other = PIECE(CreditContext(jnp.array([1.0, 0.0, 90.0]), traj)).value
   np.testing.assert_array_equal(found, other)
   assert (found[2] == 0).all() and (found[:2, :2] != 0).all()
 
@@ -93,15 +108,19 @@ def test_nothing_to_compare_is_zero(toy):
     {'valid_B': np.zeros(3)},
     {'mask': np.zeros((3, 3))},
   ):
-    found = PIECE(REWARD + 1.0, rows(toy, **fields))
+    found = PIECE(CreditContext(REWARD + 1.0, rows(toy, **fields))).value
     np.testing.assert_array_equal(found, 0.0)
 
 
 def test_sure_tokens_stay_finite(toy):
   """Gradients of 0 weigh nothing: the baseline is that of the other rows."""
   prob = np.array([[1.0], [0.5], [0.5]])
-  found = PIECE(jnp.array([1.0, 0, 1]), rows(toy, prob, np.ones((3, 1))))
+  found = PIECE(
+    CreditContext(jnp.array([1.0, 0, 1]), rows(toy, prob, np.ones((3, 1))))
+  ).value
   np.testing.assert_allclose(found[:, 0], [0.5, -0.5, 0.5], rtol=1e-5)
   assert np.isfinite(
-    PIECE(REWARD, rows(toy, np.ones((3, 1)), np.ones((3, 1))))
+    PIECE(
+      CreditContext(REWARD, rows(toy, np.ones((3, 1)), np.ones((3, 1))))
+    ).value
   ).all()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def rows(toy, valid=None):
@@ -14,11 +15,15 @@ def rows(toy, valid=None):
 def test_right_samples_share_the_weight_of_their_group(toy):
   """Two of three: 3/2 each; none: nothing. An invalid row is no sample."""
   reward = np.array([1, 0, 1, 0, 0.5, 0.5], np.float32)
-  found = credit.RewardAtLeast()(reward, rows(toy))
+  found = credit.RewardAtLeast()(CreditContext(reward, rows(toy))).value
   np.testing.assert_allclose(found, [1.5, 0, 1.5, 0, 0, 0])
-  found = credit.RewardAtLeast(threshold=0.5)(reward, rows(toy))
+  found = credit.RewardAtLeast(threshold=0.5)(
+    CreditContext(reward, rows(toy))
+  ).value
   np.testing.assert_allclose(found, [1.5, 0, 1.5, 0, 1.5, 1.5])
-  found = credit.RewardAtLeast()(reward, rows(toy, [0, 1, 1, 1, 1, 1]))
+  found = credit.RewardAtLeast()(
+    CreditContext(reward, rows(toy, [0, 1, 1, 1, 1, 1]))
+  ).value
   np.testing.assert_allclose(found, [0, 0, 2, 0, 0, 0])
 
 
@@ -30,19 +35,26 @@ def test_no_threshold_is_the_likelihood_of_all(toy):
     credit.BestFraction(fraction=1.0),
   )
   for piece in (low, whole):
-    np.testing.assert_allclose(piece(reward, rows(toy)), np.ones(6))
+    np.testing.assert_allclose(
+      piece(CreditContext(reward, rows(toy))).value, np.ones(6)
+    )
 
 
 def test_the_best_of_the_batch_by_hand(toy):
   """ceil(0.3 6) = 2 rows: 6/2 each; three where two of them tie."""
   reward = np.array([0, 3, 1, 5, 2, 4], np.float32)
   piece = credit.BestFraction(fraction=0.3)
-  np.testing.assert_allclose(piece(reward, rows(toy)), [0, 0, 0, 3, 0, 3])
   np.testing.assert_allclose(
-    piece(np.minimum(reward, 3), rows(toy)), [0, 2, 0, 2, 0, 2]
+    piece(CreditContext(reward, rows(toy))).value, [0, 0, 0, 3, 0, 3]
+  )
+  np.testing.assert_allclose(
+    piece(CreditContext(np.minimum(reward, 3), rows(toy))).value,
+    [0, 2, 0, 2, 0, 2],
   )
   # ceil(0.3 5) = 2 of the valid ones.
-  found = piece(reward, rows(toy, [1, 1, 1, 0, 1, 1]))
+  found = piece(CreditContext(reward, rows(toy, [1, 1, 1, 0, 1, 1]))).value
   np.testing.assert_allclose(found, [0, 2.5, 0, 0, 0, 2.5])
-  scaled = piece(7 * reward - 3, rows(toy))
-  np.testing.assert_allclose(scaled, piece(reward, rows(toy)))
+  scaled = piece(CreditContext(7 * reward - 3, rows(toy))).value
+  np.testing.assert_allclose(
+    scaled, piece(CreditContext(reward, rows(toy))).value
+  )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def cut(toy, reward, rho, valid=None):
@@ -13,7 +14,9 @@ def cut(toy, reward, rho, valid=None):
   valid = np.ones(count) if valid is None else np.asarray(valid)
   traj = toy.trajectories(np.ones((count, 1)), group_size=count, valid_B=valid)
   piece = credit.RobustReturn(rho=rho)
-  return np.asarray(piece(jnp.asarray(reward, jnp.float32), traj))
+  return np.asarray(
+    piece(CreditContext(jnp.asarray(reward, jnp.float32), traj)).value
+  )
 
 
 def worst(reward, a, rho):
@@ -63,7 +66,7 @@ def test_a_share_that_rounds_counts_whole(toy):
 def test_a_quarter_moves_by_default(toy):
   """Of twenty responses five: the sixth from the top is 14."""
   traj = toy.trajectories(np.ones((20, 1)), group_size=20)
-  found = credit.RobustReturn()(jnp.arange(20.0), traj)
+  found = credit.RobustReturn()(CreditContext(jnp.arange(20.0), traj)).value
   assert found.max() == 14.0
 
 
@@ -82,7 +85,7 @@ def test_groups_are_cut_by_themselves(toy):
   """The second one is 0, 10, 20, 30."""
   traj = toy.trajectories(np.ones((8, 1)), group_size=4)
   both = jnp.array([0.0, 1, 2, 3, 0, 10, 20, 30])
-  found = credit.RobustReturn()(both, traj)
+  found = credit.RobustReturn()(CreditContext(both, traj)).value
   np.testing.assert_array_equal(found, [0, 1, 2, 2, 0, 10, 20, 20])
 
 
@@ -105,8 +108,8 @@ def test_nothing_to_compare_is_zero(toy):
     traj = toy.trajectories(
       np.ones((count, 1)), group_size=count, valid_B=np.asarray(valid, float)
     )
-    found = credit.RobustReturn()(jnp.array(reward), traj)
-    found = credit.GroupCenter()(found, traj)
+    found = credit.RobustReturn()(CreditContext(jnp.array(reward), traj)).value
+    found = credit.GroupCenter()(CreditContext(found, traj)).value
     np.testing.assert_array_equal(found, 0.0)
 
 

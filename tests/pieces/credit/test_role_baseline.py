@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 
 def step(toy, reward, role, state, valid=None, decay=0.95, roles=2):
@@ -17,7 +18,9 @@ def step(toy, reward, role, state, valid=None, decay=0.95, roles=2):
   )
   piece = credit.RoleBaseline(decay=decay, roles=roles)
   state = piece.init(5) if state is None else state
-  found, state = piece(np.asarray(reward, np.float32), traj, state)
+  found, state = piece(
+    CreditContext(np.asarray(reward, np.float32), traj, state)
+  )
   return found, state
 
 

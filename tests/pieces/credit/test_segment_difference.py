@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces.credit import SegmentDifference
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.row_inputs import NO_CUT
 
 
@@ -19,7 +20,9 @@ def credit(toy, cuts, values, reward, tokens):
       'cut_value_BC': jnp.asarray(values, jnp.float32),
     },
   )
-  return np.asarray(SegmentDifference()(traj.reward_B, traj))
+  return np.asarray(
+    SegmentDifference()(CreditContext(traj.reward_B, traj)).value
+  )
 
 
 def test_credit_by_hand(toy):

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 GAINS = np.array([[2.0, 1.0, 0.0, 1.0]])
 
@@ -18,15 +19,19 @@ def row(toy, gains=GAINS, mask=None):
 
 def test_by_hand(toy):
   """Future gains 4, 2, 1, 1; the first is F of the whole response."""
-  adv = credit.SetGains()(jnp.zeros(1), row(toy))
+  adv = credit.SetGains()(CreditContext(jnp.zeros(1), row(toy))).value
   np.testing.assert_allclose(adv, [[4, 2, 1, 1]])
-  adv = credit.SetGains(coef=0.5)(jnp.array([10.0]), row(toy))
+  adv = credit.SetGains(coef=0.5)(
+    CreditContext(jnp.array([10.0]), row(toy))
+  ).value
   np.testing.assert_allclose(adv, [[12, 11, 10.5, 10.5]])
 
 
 def test_coef_zero_is_reinforce(toy):
   """E0: the row's reward on every token."""
-  adv = credit.SetGains(coef=0.0)(jnp.array([0.7]), row(toy))
+  adv = credit.SetGains(coef=0.0)(
+    CreditContext(jnp.array([0.7]), row(toy))
+  ).value
   np.testing.assert_array_equal(adv, np.full((1, 4), 0.7, np.float32))
 
 
@@ -34,5 +39,7 @@ def test_environment_tokens_pass_credit_through(toy):
   """E0: gains on masked tokens are not read."""
   gains = np.array([[2.0, 9.0, 1.0, 0.0, -9.0, 1.0]])
   mask = np.array([[1, 0, 1, 1, 0, 1]])
-  adv = credit.SetGains()(jnp.zeros(1), row(toy, gains, mask))
+  adv = credit.SetGains()(
+    CreditContext(jnp.zeros(1), row(toy, gains, mask))
+  ).value
   np.testing.assert_array_equal(adv[:, mask[0] > 0], [[4, 2, 1, 1]])

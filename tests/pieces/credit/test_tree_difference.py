@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit
+from rl_jax.pieces.roles import CreditContext
 
 NODES, ENDS = np.array([[0], [0], [1], [1]]), np.array([[1], [1], [2], [2]])
 
@@ -18,7 +19,9 @@ def advantages(toy, reward, nodes=NODES, ends=ENDS, scale='none', valid=None):
     valid_B=np.ones(len(reward)) if valid is None else np.asarray(valid),
     extras={'node_BK': nodes, 'edge_end_BK': ends},
   )
-  return np.asarray(credit.TreeDifference(scale=scale)(traj.reward_B, traj))
+  return np.asarray(
+    credit.TreeDifference(scale=scale)(CreditContext(traj.reward_B, traj)).value
+  )
 
 
 def test_by_hand(toy):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import Turns
 
 # Two episodes of a group: turns of two, one and two tokens, and of one and two,
@@ -44,11 +45,13 @@ def tokens_of(reward):
 def test_rewards_lie_at_the_ends_of_turns(toy):
   """By hand; what shaping has added to the sum is at the end of the row."""
   traj = make(toy, [[1.0, 2.0, 4.0], [8.0, 16.0, 0.0]])
-  found = shaping.TurnRewards()(traj.reward_B + jnp.array([0.5, 0.0]), traj)
+  found = shaping.TurnRewards()(
+    CreditContext(traj.reward_B + jnp.array([0.5, 0.0]), traj)
+  ).value
   expected = [[0, 1, 0, 2, 0, 4.5], [8, 0, 0, 16, 0, 0]]
   np.testing.assert_array_equal(found, expected)
   plain = traj.replace(turns=None, turn_BT=None)
-  found = shaping.TurnRewards()(traj.reward_B, plain)
+  found = shaping.TurnRewards()(CreditContext(traj.reward_B, plain)).value
   np.testing.assert_array_equal(found, [[0] * 5 + [7], [0, 0, 0, 24, 0, 0]])
 
 
@@ -60,17 +63,17 @@ def test_turns_that_touch_are_two(toy):
     mask=[[1, 1, 1, 1]],
     turn=[[0, 0, 1, 2]],
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(reward, [[0, 1, 2, 4]])
-  found = credit.TurnReturn(gamma=0.5)(reward, traj)
+  found = credit.TurnReturn(gamma=0.5)(CreditContext(reward, traj)).value
   np.testing.assert_array_equal(found, [[3, 3, 4, 4]])
 
 
 def test_returns_do_not_count_tokens(toy):
   """Invariance: a word of more tokens in a turn changes no return."""
   traj = make(toy, [[1.0, 2.0, 4.0], [8.0, 16.0, 0.0]])
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  found = credit.TurnReturn(gamma=0.5)(reward, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  found = credit.TurnReturn(gamma=0.5)(CreditContext(reward, traj)).value
   expected = [[3, 3, 0, 4, 4, 4], [16, 0, 16, 16, 0, 0]]
   np.testing.assert_array_equal(found, expected)
 
@@ -78,8 +81,8 @@ def test_returns_do_not_count_tokens(toy):
 def test_leave_one_out_by_hand(toy):
   """Returns (7, 6, 4) and (24, 16); the last turn of row 0 is alone."""
   traj = make(toy, [[1.0, 2.0, 4.0], [8.0, 16.0, 0.0]])
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  found = credit.TurnLeaveOneOut()(reward, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  found = credit.TurnLeaveOneOut()(CreditContext(reward, traj)).value
   expected = [[-17, -17, 0, -10, 4, 4], [17, 0, 10, 10, 0, 0]]
   np.testing.assert_array_equal(found, expected)
 
@@ -92,8 +95,8 @@ def test_one_turn_of_leave_one_out_is_rloo(toy):
     reward_B=np.array([1.0, 0.0, 5.0, 3.0]),
     valid_B=np.array([1.0, 1.0, 0.0, 1.0]),
   )
-  found = credit.TurnLeaveOneOut()(traj.reward_B, traj)
-  expected = credit.LeaveOneOut()(traj.reward_B, traj)
+  found = credit.TurnLeaveOneOut()(CreditContext(traj.reward_B, traj)).value
+  expected = credit.LeaveOneOut()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_allclose(found, np.stack([expected] * 2, 1), rtol=1e-6)
 
 
@@ -124,8 +127,10 @@ def test_stop_or_go_has_the_true_gradient(toy):
     ),
     reward_B=live.sum(axis=1).astype(np.float32),
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  advantage = np.asarray(credit.TurnLeaveOneOut()(reward, traj))
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  advantage = np.asarray(
+    credit.TurnLeaveOneOut()(CreditContext(reward, traj)).value
+  )
   # d log pi / d logit; the decision of turn k is made by its token.
   score = np.where(go, 1 - p, -p) * live[:, : K - 1]
   found = (advantage[:, : K - 1] * score).reshape(groups, G, -1).mean(axis=1)
@@ -149,13 +154,15 @@ def test_gae_of_turns_by_hand(toy):
     turn=[[0, 0, 1, 1, 1]],
     values_BT=values,
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  found = credit.TurnGAE(gamma=0.5, lam=1.0)(reward, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  found = credit.TurnGAE(gamma=0.5, lam=1.0)(CreditContext(reward, traj)).value
   np.testing.assert_allclose(found, [[1.5, 1.5, 0, 1.75, 1.75]], rtol=1e-6)
-  target = credit.TurnLambdaReturn(gamma=0.5, lam=1.0)(reward, traj)
+  target = credit.TurnLambdaReturn(gamma=0.5, lam=1.0)(
+    CreditContext(reward, traj)
+  ).value
   np.testing.assert_allclose(target, [[2, 2, 0, 2, 2]], rtol=1e-6)
   # delta_0 = 1 + .5 * .25 - .5; lam multiplies what follows: 1.75 * .5 * .4.
-  found = credit.TurnGAE(gamma=0.5, lam=0.4)(reward, traj)
+  found = credit.TurnGAE(gamma=0.5, lam=0.4)(CreditContext(reward, traj)).value
   np.testing.assert_allclose(found[0, 0], 0.625 + 0.35, rtol=1e-6)
 
 
@@ -174,9 +181,11 @@ def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
     values_BT=values,
     finished_B=np.array([False, True, False]),
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
   fields = {'gamma': 0.5, 'lam': 1.0}
-  found = credit.TurnGAE(**fields, bootstrap=True)(reward, traj)
+  found = credit.TurnGAE(**fields, bootstrap=True)(
+    CreditContext(reward, traj)
+  ).value
   np.testing.assert_allclose(
     found,
     [
@@ -186,10 +195,41 @@ def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
     ],
     rtol=1e-6,
   )
-  target = credit.TurnLambdaReturn(**fields, bootstrap=True)(reward, traj)
+  target = credit.TurnLambdaReturn(**fields, bootstrap=True)(
+    CreditContext(reward, traj)
+  ).value
   np.testing.assert_allclose(target[0], [2.1875] * 2 + [0] + [2.375] * 2)
-  plain = credit.TurnGAE(**fields)(reward, traj)
+  plain = credit.TurnGAE(**fields)(CreditContext(reward, traj)).value
   np.testing.assert_allclose(plain[0], found[1], rtol=1e-6)
+
+
+def test_a_response_at_the_token_limit_is_not_cut(toy):
+  """Of three responses that have not finished, one waits: V is .75 after it.
+
+  V .5 at the first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A
+  record of turns makes the third an episode, which the limit has cut.
+  """
+  values = np.array([[0.5, 0.75]] * 2)
+  traj = toy.trajectories(
+    np.ones((2, 2)),
+    group_size=1,
+    values_BT=values,
+    finished_B=np.zeros(2, bool),
+    extras={'waits_B': np.array([0.0, 1.0])},
+  )
+  piece = credit.TurnGAE(gamma=0.5, lam=1.0, bootstrap=True)
+  found = piece(CreditContext(np.full(2, 2.0, np.float32), traj)).value
+  np.testing.assert_allclose(found, [[1.5] * 2, [1.875] * 2], rtol=1e-6)
+  episode = make(
+    toy,
+    [[2.0]],
+    mask=[[1, 1]],
+    turn=[[0, 0]],
+    values_BT=values[:1],
+    finished_B=np.zeros(1, bool),
+  )
+  found = piece(CreditContext(np.full(1, 2.0, np.float32), episode)).value
+  np.testing.assert_allclose(found, [[1.875] * 2], rtol=1e-6)
 
 
 @pytest.mark.parametrize('lam', [0.0, 0.7])
@@ -202,11 +242,16 @@ def test_behind_turns_of_one_token_is_what_t_ppo_has(toy, lam):
     reward,
     values_BT=rng.normal(size=(2, 5)),
     finished_B=np.array([False, True]),
+    extras={'waits_B': np.array([1.0, 0.0])},
     **tokens_of(reward),
   )
-  shaped = shaping.TurnRewards()(traj.reward_B, traj)
-  expected = credit.ExtendedGAE(gamma=0.9, lam=lam)(shaped, traj)
-  found = credit.TurnGAE(gamma=0.9, lam=lam, bootstrap=True)(shaped, traj)
+  shaped = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  expected = credit.ExtendedGAE(gamma=0.9, lam=lam)(
+    CreditContext(shaped, traj)
+  ).value
+  found = credit.TurnGAE(gamma=0.9, lam=lam, bootstrap=True)(
+    CreditContext(shaped, traj)
+  ).value
   np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -216,11 +261,13 @@ def test_gae_of_turns_of_one_token_is_gae(toy, lam):
   reward = rng.normal(size=(2, 5))
   values = rng.normal(size=(2, 5))
   traj = make(toy, reward, values_BT=values, **tokens_of(reward))
-  shaped = shaping.TurnRewards()(traj.reward_B, traj)
-  expected = credit.GAE(gamma=0.9, lam=lam)(shaped, traj)
-  found = credit.TurnGAE(gamma=0.9, lam=lam)(shaped, traj)
+  shaped = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  expected = credit.GAE(gamma=0.9, lam=lam)(CreditContext(shaped, traj)).value
+  found = credit.TurnGAE(gamma=0.9, lam=lam)(CreditContext(shaped, traj)).value
   np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-  found = credit.BiLevelGAE(gamma_turn=0.9, gamma=0.3, lam=lam)(shaped, traj)
+  found = credit.BiLevelGAE(gamma_turn=0.9, gamma=0.3, lam=lam)(
+    CreditContext(shaped, traj)
+  ).value
   np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -238,11 +285,11 @@ def test_two_levels_by_hand(toy, gamma, expected):
     turn=[[0, 0, 1, 1]],
     values_BT=values,
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  found = credit.BiLevelGAE(gamma_turn=gamma)(reward, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  found = credit.BiLevelGAE(gamma_turn=gamma)(CreditContext(reward, traj)).value
   np.testing.assert_allclose(found, [expected], rtol=1e-5)
   if gamma == 1.0:
-    plain = credit.GAE(gamma=1.0, lam=1.0)(reward, traj)
+    plain = credit.GAE(gamma=1.0, lam=1.0)(CreditContext(reward, traj)).value
     np.testing.assert_allclose(found, plain, rtol=1e-5)
 
 
@@ -258,20 +305,26 @@ ROWS = {
 def test_step_groups_by_hand(toy):
   """Returns 8.1 9 10 at gamma .9; s0 +-4.05, s1 +-4.5, s2 alone; A_E +-5."""
   traj = make(toy, REWARD, **ROWS)
-  episode_B = credit.GroupCenter()(traj.reward_B, traj)
-  found = credit.StepGroups(gamma=0.9)(episode_B, traj)
+  episode_B = credit.GroupCenter()(CreditContext(traj.reward_B, traj)).value
+  found = credit.StepGroups(gamma=0.9)(CreditContext(episode_B, traj)).value
   expected = [[9.05, 9.5, 5.0], [-9.05, -9.5, 0.0]]
   np.testing.assert_allclose(found, expected, rtol=1e-5)
-  half = credit.StepGroups(gamma=0.9, weight=0.5)(episode_B, traj)
+  half = credit.StepGroups(gamma=0.9, weight=0.5)(
+    CreditContext(episode_B, traj)
+  ).value
   np.testing.assert_allclose(half[0], [7.025, 7.25, 5.0], rtol=1e-5)
-  scaled = credit.StepGroups(gamma=0.9, scale=True)(0 * episode_B, traj)
+  scaled = credit.StepGroups(gamma=0.9, scale=True)(
+    CreditContext(0 * episode_B, traj)
+  ).value
   root = 0.5**0.5
   np.testing.assert_allclose(
     scaled, [[root, root, 0], [-root, -root, 0]], rtol=1e-4
   )
   # An episode that meets a state twice is compared with itself, too.
   again = make(toy, REWARD, **{**ROWS, 'state': [[0, 0, 2], [0, 1, -1]]})
-  twice = credit.StepGroups(gamma=0.9)(0 * episode_B, again)
+  twice = credit.StepGroups(gamma=0.9)(
+    CreditContext(0 * episode_B, again)
+  ).value
   np.testing.assert_allclose(
     twice, [[8.1 - 5.7, 9 - 5.7, 0], [-5.7, 0, 0]], rtol=1e-5
   )
@@ -280,14 +333,14 @@ def test_step_groups_by_hand(toy):
 def test_step_groups_reduce_to_the_episode(toy):
   """weight 0 is GRPO; one turn of a shared prompt is (1 + weight) GRPO."""
   traj = make(toy, REWARD, **ROWS)
-  episode_B = credit.GroupCenter()(traj.reward_B, traj)
-  found = credit.StepGroups(weight=0.0)(episode_B, traj)
+  episode_B = credit.GroupCenter()(CreditContext(traj.reward_B, traj)).value
+  found = credit.StepGroups(weight=0.0)(CreditContext(episode_B, traj)).value
   np.testing.assert_array_equal(found, episode_B[:, None] * traj.mask_BT)
   plain = toy.trajectories(
     np.ones((3, 2)), group_size=3, reward_B=np.array([1.0, 0.0, 5.0])
   )
-  episode_B = credit.GroupCenter()(plain.reward_B, plain)
-  found = credit.StepGroups(weight=0.5)(episode_B, plain)
+  episode_B = credit.GroupCenter()(CreditContext(plain.reward_B, plain)).value
+  found = credit.StepGroups(weight=0.5)(CreditContext(episode_B, plain)).value
   expected = 1.5 * np.stack([episode_B] * 2, axis=1)
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
@@ -308,7 +361,7 @@ def test_states_that_are_met_once(toy):
 
 def test_step_groups_leave_out_invalid_rows(toy):
   traj = make(toy, REWARD, valid_B=np.array([1.0, 0.0]), **ROWS)
-  found = credit.StepGroups()(jnp.zeros(2), traj)
+  found = credit.StepGroups()(CreditContext(jnp.zeros(2), traj)).value
   np.testing.assert_array_equal(found, np.zeros((2, 3)))
 
 
@@ -319,7 +372,9 @@ def shared(toy, state, action, history=0, advantage=FOUR):
   """SharedSteps of rows of turns of one token."""
   reward = np.zeros(np.shape(state))
   traj = make(toy, reward, state=state, action=action, **tokens_of(reward))
-  return credit.SharedSteps(history=history)(jnp.array(advantage), traj)
+  return credit.SharedSteps(history=history)(
+    CreditContext(jnp.array(advantage), traj)
+  ).value
 
 
 def test_shared_steps_by_hand(toy):
@@ -392,7 +447,9 @@ def test_order_of_rows_changes_nothing(toy):
       toy, reward[order], **fields(state[order]), **tokens_of(reward)
     )
     np.testing.assert_allclose(
-      one(moved.reward_B, moved), one(traj.reward_B, traj)[order], atol=1e-5
+      one(CreditContext(moved.reward_B, moved)).value,
+      one(CreditContext(traj.reward_B, traj)).value[order],
+      atol=1e-5,
     )
 
 
@@ -408,16 +465,20 @@ def test_returns_over_the_largest_of_the_episode_by_hand(toy):
     mask=[[1, 1, 1, 1, 1], [1, 1, 1, 1, 1]],
     turn=[[0, 1, 1, 2, 3], [0, 1, 2, 3, 3]],
   )
-  reward = shaping.TurnRewards()(traj.reward_B, traj)
-  found = credit.EpisodeNormalised(gamma=0.99)(reward, traj)
+  reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
+  found = credit.EpisodeNormalised(gamma=0.99)(
+    CreditContext(reward, traj)
+  ).value
   share = np.array([0.99, 0.5, 0.5, 0.374041, 0.377820]) / 4
   np.testing.assert_allclose(found, [share, [0] * 5], rtol=1e-5)
-  twice = credit.EpisodeNormalised(gamma=0.99)(-2 * reward, traj)
+  twice = credit.EpisodeNormalised(gamma=0.99)(
+    CreditContext(-2 * reward, traj)
+  ).value
   np.testing.assert_allclose(twice, -found, rtol=1e-6)
 
 
 def test_one_turn_is_its_mean_likelihood(toy):
   """Reduction: 1/T on the tokens of a response, and the sign of its reward."""
   traj = make(toy, [[1.0], [-3.0]], turn=[[0, 0], [0, 0]], mask=np.ones((2, 2)))
-  found = credit.EpisodeNormalised()(traj.reward_B, traj)
+  found = credit.EpisodeNormalised()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_allclose(found, [[0.5, 0.5], [-0.5, -0.5]])

@@ -11,6 +11,7 @@ from rl_jax.method import Method, validate
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
 from rl_jax.pieces.logits.transforms import MinP
 from rl_jax.pieces.policies import CopyEvery
+from rl_jax.pieces.roles import LogitContext
 
 LAGGED = jnp.log(jnp.array([[0.3, 0.5, 0.05, 0.15]]))
 LOGITS = jnp.array([[0.0, 1.0, 2.0, 3.0]])
@@ -19,7 +20,7 @@ LOGITS = jnp.array([[0.0, 1.0, 2.0, 3.0]])
 def allowed(**fields):
   """Tokens that keep a probability."""
   found = LaggedSupport(**{'min_tokens': 1, **fields})(
-    LOGITS, {'lagged': LAGGED}
+    LogitContext(LOGITS, {'lagged': LAGGED})
   )
   return np.flatnonzero(np.isfinite(found[0])).tolist()
 
@@ -49,20 +50,22 @@ def test_special_tokens_are_kept():
   own, other = LaggedSupport(p=0.4, min_tokens=1, always=(3,)), MinP()
   method = Method(logits=(other, own)).with_special_ids((0, 3))
   assert method.logits == (other, own.replace(always=(0, 3)))
-  found = method.logits[1](LOGITS, {'lagged': LAGGED})
+  found = method.logits[1](LogitContext(LOGITS, {'lagged': LAGGED}))
   assert np.flatnonzero(np.isfinite(found[0])).tolist() == [0, 1, 3]
 
 
 def test_the_rest_is_renormalised():
   """Tokens 0 and 1 of logits 0, 1: log-probs of a softmax over the two."""
-  found = LaggedSupport(p=0.6, min_tokens=1)(LOGITS, {'lagged': LAGGED})
+  found = LaggedSupport(p=0.6, min_tokens=1)(
+    LogitContext(LOGITS, {'lagged': LAGGED})
+  )
   logp = jax.nn.log_softmax(found[0])[:2]
   np.testing.assert_allclose(logp, [-1.313262, -0.313262], rtol=1e-5)
 
 
 def test_without_a_copy_nothing_is_masked():
   """E0: evaluation samples from the policy itself."""
-  np.testing.assert_array_equal(LaggedSupport()(LOGITS), LOGITS)
+  np.testing.assert_array_equal(LaggedSupport()(LogitContext(LOGITS)), LOGITS)
 
 
 @pytest.fixture(scope='module')

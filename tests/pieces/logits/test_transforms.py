@@ -7,6 +7,7 @@ import pytest
 
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
 from rl_jax.pieces.logits.transforms import TopP
+from rl_jax.pieces.roles import LogitContext
 
 # Ten tokens of .1, whose sum is 1 + 2^-23 in float32, and one of e^-30 / 10.
 PEAKED = jnp.array([[0.0] * 10 + [-30.0]])
@@ -19,8 +20,8 @@ def test_the_sum_before_the_last_token_passes_one():
 
 def test_a_nucleus_of_all_mass_keeps_all_tokens():
   """p = 1: log-probs stay; p = .95 drops the last one alone."""
-  np.testing.assert_array_equal(TopP(p=1.0)(PEAKED), PEAKED)
-  found = np.asarray(TopP(p=0.95)(PEAKED))[0]
+  np.testing.assert_array_equal(TopP(p=1.0)(LogitContext(PEAKED)), PEAKED)
+  found = np.asarray(TopP(p=0.95)(LogitContext(PEAKED)))[0]
   assert np.isfinite(found[:10]).all() and np.isneginf(found[10])
 
 
@@ -29,7 +30,7 @@ def test_the_support_of_all_mass_is_the_policy(traced):
   """p = 1: the uniform policy keeps 1/11 for what its copy found unlikely."""
 
   def logp(piece, own):
-    return jax.nn.log_softmax(piece(own, {'lagged': PEAKED}))
+    return jax.nn.log_softmax(piece(LogitContext(own, {'lagged': PEAKED})))
 
   piece = jax.tree.map(jnp.float32, LaggedSupport(p=1.0, min_tokens=1))
   if traced:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces.losses import AspectRegression
+from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.row_inputs import NO_LABEL
 
 MASK = np.array([[1, 1, 1], [1, 1, 0]])
@@ -21,8 +22,8 @@ def evaluate(toy, values=VALUES, labels=LABELS, mask=MASK, num_aspects=2):
   traj = traj.replace(extras={'aspect_label_BA': jnp.asarray(labels)})
   stats = {'value_heads_after': jnp.asarray(values)}
   piece = jax.jit(AspectRegression(num_aspects=num_aspects))
-  loss, metrics = piece(stats, traj, None)
-  return float(loss), metrics
+  out = piece(LossContext(stats, traj))
+  return float(out.value), out.metrics
 
 
 def test_by_hand(toy):

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 MASK = np.array([[0, 1, 1], [0, 1, 0], [0, 1, 1], [0, 1, 1]])
 # The head behind the last token of each step is 0, log 3, 9 and 9.
@@ -24,7 +25,9 @@ def loss_and_gradient(toy, after=AFTER, rate=RATE, **fields):
     },
   )
   piece = losses.CandidateValue(**fields)
-  value = lambda x: piece({'values_after': x}, traj, jax.random.key(0))
+  value = lambda x: piece(
+    LossContext({'values_after': x}, traj, jax.random.key(0))
+  )[:2]
   (loss, metrics), gradient = jax.value_and_grad(value, has_aux=True)(
     jnp.asarray(after, jnp.float32)
   )

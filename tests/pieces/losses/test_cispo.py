@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 RATIO = np.array([[1.5, 0.5, 1.1, 3.0]])
 ADV = np.array([[1.0, -1.0, 2.0, -1.0]])
@@ -28,8 +29,10 @@ def test_by_hand(toy):
     logp_old_BT=LOGP - np.log(RATIO),
     advantages_BT=ADV,
   )
-  value, metrics = loss(
-    {'logp': jnp.asarray(LOGP, jnp.float32)}, traj, jax.random.key(0)
+  value, metrics, _ = loss(
+    LossContext(
+      {'logp': jnp.asarray(LOGP, jnp.float32)}, traj, jax.random.key(0)
+    )
   )
   np.testing.assert_allclose(value[0, 0], 1.541085, rtol=1e-5)
   np.testing.assert_array_equal(metrics['policy/clip_fraction'], [[1, 1, 0, 1]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 
 def rollout(toy, ids, reward, adv, ratio):
@@ -24,14 +25,14 @@ def rollout(toy, ids, reward, adv, ratio):
 def push(loss, traj, logp):
   """-d loss / d logp."""
   key = jax.random.key(0)
-  value = lambda x: loss({'logp': x}, traj, key)[0].sum()
+  value = lambda x: loss(LossContext({'logp': x}, traj, key)).value.sum()
   return -jax.grad(value)(logp)[:, 0]
 
 
 def test_global_advantage_by_hand(toy):
   """Returns 0, 1/2, 1: std (ddof 1) 1/2, so B = -1, 0, 1."""
   traj, _ = rollout(toy, [0] * 6, [0, 0, 1, 0, 1, 1], np.zeros(6), np.ones(6))
-  weight, shared = losses.ConsistencyClip(eps=1e-9).blend(traj)
+  weight, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
   np.testing.assert_allclose(shared, [-1, 0, 1], atol=1e-6)
   # All agree, H = 0: sigmoid(-30) = 9.4e-14, purely global.
   np.testing.assert_allclose(weight, np.full(3, 9.357623e-14), rtol=1e-4)
@@ -41,18 +42,18 @@ def test_eps_is_added_and_one_valid_row_is_a_group(toy):
   """The same returns with eps 1/2: half of it. The last row is not valid."""
   traj, _ = rollout(toy, [0] * 6, [0, 0, 1, 0, 1, 9], np.zeros(6), np.ones(6))
   traj = traj.replace(valid_B=jnp.array([1.0, 1, 1, 1, 1, 0]))
-  _, shared = losses.ConsistencyClip(eps=0.5).blend(traj)
+  _, shared = losses.ConsistencyClip(eps=0.5)._blend(traj)
   np.testing.assert_allclose(shared, [-0.5, 0, 0.5], atol=1e-6)
 
 
 def test_weight_by_hand(toy):
   """H = log 2 = .693147 and gamma 2, rho 1/2: sigmoid(.386294) = .595390."""
   traj, _ = rollout(toy, [0, 1], [1, 0], [1, -1], [1, 1])
-  weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5).blend(traj)
+  weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5)._blend(traj)
   np.testing.assert_allclose(weight, [0.595390], rtol=1e-5)
   # Two rows without an answer do not agree either.
   traj, _ = rollout(toy, [-1, -1], [1, 0], [1, -1], [1, 1])
-  weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5).blend(traj)
+  weight, _ = losses.ConsistencyClip(gamma=2.0, rho=0.5)._blend(traj)
   np.testing.assert_allclose(weight, [0.595390], rtol=1e-5)
 
 
@@ -62,7 +63,7 @@ def test_masked_tokens_and_the_metric(toy):
   traj, logp = rollout(toy, [0] * 4, [0, 0, 1, 1], [1, 0, 1, -1], [1] * 4)
   traj = traj.replace(mask_BT=jnp.array([[1.0], [0], [1], [1]]))
   loss = losses.ConsistencyClip(gamma=0.0)
-  value, metrics = loss({'logp': logp}, traj, jax.random.key(0))
+  value, metrics, _ = loss(LossContext({'logp': logp}, traj, jax.random.key(0)))
   np.testing.assert_array_equal(value[1], 0)
   np.testing.assert_allclose(metrics['policy/local_weight'], 0.5, rtol=1e-6)
 
@@ -94,8 +95,32 @@ def test_equal_returns_have_no_global_advantage(toy):
   for shift in (0.0, 0.1):
     reward = np.array([1, 0, 0, 1, 1, 0]) + shift
     traj, _ = rollout(toy, [0] * 6, reward, np.zeros(6), np.ones(6))
-    _, shared = losses.ConsistencyClip().blend(traj)
+    _, shared = losses.ConsistencyClip()._blend(traj)
     np.testing.assert_array_equal(shared, 0)
+
+
+@pytest.mark.parametrize('reward', np.linspace(0.1, 1.1, 11))
+def test_equal_rewards_of_unlike_groups_are_equal(toy, reward):
+  """E0: means over three and over four rows, which differ in float32."""
+  valid = np.ones(12)
+  valid[3] = 0
+  traj = toy.trajectories(
+    np.ones((12, 1)),
+    group_size=4,
+    valid_B=valid,
+    reward_B=np.full(12, reward),
+    extras={'cluster_id_B': np.zeros(12)},
+  )
+  _, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
+  np.testing.assert_array_equal(shared, 0)
+
+
+def test_equal_means_of_unlike_rewards_are_equal(toy):
+  """E0: (.7, .2), (.6, .3) and (.2, .7)."""
+  rewards = [0.7, 0.2, 0.6, 0.3, 0.2, 0.7]
+  traj, _ = rollout(toy, [0] * 6, rewards, np.zeros(6), np.ones(6))
+  _, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
+  np.testing.assert_array_equal(shared, 0)
 
 
 def test_fields_are_checked():

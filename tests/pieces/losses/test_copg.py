@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 REWARD = np.array([[1.0], [0.0], [0.5]])
 CHANGE = np.array([[0.2], [-0.1], [0.0]])
@@ -24,7 +25,7 @@ def evaluate(toy, loss, change=CHANGE, reward=REWARD, group_size=3, **fields):
   )
 
   def value(x):
-    return loss({'logp': x}, traj, jax.random.key(0))[0]
+    return loss(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   return jax.value_and_grad(value)(jnp.asarray(ref + change, jnp.float32))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 SCORE = np.array([[-1.0], [-2.0], [-3.0]])  # one token: the mean logp
 REWARD = np.array([[1.0], [0.0], [0.0]])
@@ -21,7 +22,7 @@ def evaluate(toy, loss, logp=SCORE, reward=REWARD, group_size=3, **fields):
   )
 
   def value(x):
-    return loss({'logp': x}, traj, jax.random.key(0))[0]
+    return loss(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   total, gradient = jax.value_and_grad(value)(jnp.asarray(logp, jnp.float32))
   return total, -gradient

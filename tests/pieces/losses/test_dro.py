@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 OLD = np.array([[-1.0, -2.0]])
 CHANGE = np.array([[0.2, -0.3]])
@@ -26,7 +27,9 @@ def test_by_hand(toy):
     np.ones((1, 2)), group_size=1, logp_old_BT=OLD, advantages_BT=ADV
   )
   logp = jnp.asarray(OLD + CHANGE, jnp.float32)
-  value, _ = losses.DRO()({'logp': logp}, traj, jax.random.key(0))
+  value = losses.DRO()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  ).value
   np.testing.assert_allclose(value, [[0.42, 1.195]], rtol=1e-5)
 
 

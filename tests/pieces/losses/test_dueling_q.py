@@ -10,6 +10,9 @@ import pytest
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.logits import TopP
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.pieces.statistics import Chunk, GreedyGap
 
 KEY = jax.random.key(0)
@@ -39,7 +42,9 @@ def target(toy, reward=1.0, gap_BT=((-9.0, -2.0),), mask=ONE, **fields):
   )
   fields = {'alpha': 1.0, 'gamma': 0.9, 'cap': 9.0, 'num_summed': 1} | fields
   reward_B = jnp.full(1, reward)
-  return credit.ConservativeTarget(**fields)(reward_B, traj)
+  return credit.ConservativeTarget(**fields)(
+    CreditContext(reward_B, traj)
+  ).value
 
 
 def loss(toy, reward=0.0, logged=0.0, **fields):
@@ -56,7 +61,7 @@ def loss(toy, reward=0.0, logged=0.0, **fields):
     'drawn_gap': jnp.array([[-0.5, 0.0]]),
     'logp': -jnp.ones((1, 2)),
   }
-  return losses.DuelingQ(**fields)(stats, traj, KEY)[0]
+  return losses.DuelingQ(**fields)(LossContext(stats, traj, KEY)).value
 
 
 def test_gaps_by_hand():
@@ -86,8 +91,10 @@ def test_without_a_gap_it_is_the_one_step_return(toy):
   )
   rows = rows.replace(values_BTH=rows.values_BT[..., None])
   piece = credit.ConservativeTarget(alpha=1.0, gamma=0.8, num_summed=1)
-  own = piece(jnp.ones(1), rows)
-  other = credit.LambdaReturn(gamma=0.8, lam=0.0)(jnp.ones(1), rows)
+  own = piece(CreditContext(jnp.ones(1), rows)).value
+  other = credit.LambdaReturn(gamma=0.8, lam=0.0)(
+    CreditContext(jnp.ones(1), rows)
+  ).value
   np.testing.assert_allclose(own, other, rtol=1e-6)
 
 
@@ -114,7 +121,9 @@ def moved(toy, stage):
 
   def total(heads_BTH, gap_BT, logp_BT):
     stats = {'value_heads': heads_BTH, 'drawn_gap': gap_BT, 'logp': logp_BT}
-    return losses.DuelingQ(stage=stage)(stats, traj, KEY)[0].sum()
+    return losses.DuelingQ(stage=stage)(
+      LossContext(stats, traj, KEY)
+    ).value.sum()
 
   heads = jnp.array([[[0.75, 0.25], [1.0, 0.0]]])
   gap, logp = jnp.array([[-0.5, 0.0]]), -jnp.ones((1, 2))
@@ -173,8 +182,8 @@ def test_both_share_alpha():
     with pytest.raises(ValueError, match='DuelingQ of the same'):
       dataclasses.replace(method, **changed).resolved()
   with pytest.raises(ValueError, match=r'method\.logits'):
-    dataclasses.replace(method, logits=('TopP',)).resolved()
+    dataclasses.replace(method, logits=(TopP(),)).resolved()
   with pytest.raises(ValueError, match=r'method\.value_target'):
-    losses.DuelingQ().check_method(
-      dataclasses.replace(method, value_target=None)
+    losses.DuelingQ().check(
+      CheckContext(method=dataclasses.replace(method, value_target=None))
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 # Two answers of one token. Reference (.7, .3), proposal (.5, .5).
 REF, OLD = np.log([[0.7], [0.3]]), np.log([[0.5], [0.5]])
@@ -37,7 +38,9 @@ def test_constraint_by_hand(toy):
     advantages_BT=REWARD,
   )
   logp = jnp.asarray(OLD, jnp.float32)
-  _, metrics = losses.GDC()({'logp': logp}, traj, jax.random.key(0))
+  metrics = losses.GDC()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  ).metrics
   np.testing.assert_allclose(metrics['policy/partition'], 0.3, rtol=1e-5)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 OLD = np.full((1, 2), -1.0)
 
@@ -49,7 +50,7 @@ def test_clipped_tokens_are_counted(toy):
     advantages_BT=np.array([[1.0] * 2, [-1.0] * 2]),
   )
   stats = {'logp': jnp.asarray(change, jnp.float32)}
-  _, metrics = losses.GMPO()(stats, traj, jax.random.key(0))
+  metrics = losses.GMPO()(LossContext(stats, traj, jax.random.key(0))).metrics
   np.testing.assert_array_equal(
     metrics['policy/clip_fraction'], [[1, 0], [0, 1]]
   )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 TARGET = np.array([[1.0], [-1.0], [-1.0], [1.0]])
 CHANGE = np.array([[0.3], [-0.1], [0.05], [0.2]])
@@ -25,7 +26,7 @@ def evaluate(toy, loss, change, target=TARGET, **fields):
   )
 
   def value(x):
-    return loss({'logp': x}, traj, jax.random.key(0))[0]
+    return loss(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   return jax.value_and_grad(value)(jnp.asarray(old + change, jnp.float32))
 

@@ -8,6 +8,7 @@ import pytest
 from configs.methods import ilql
 from rl_jax.method import validate
 from rl_jax.pieces import credit, losses, regularizers, weights
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 KEY = jax.random.key(0)
 
@@ -21,7 +22,7 @@ def regression(toy, value, targets, tau=0.7):
     np.ones((1, count)), group_size=1, returns_BTH=target_BTH
   )
   stats = {'action_values': jnp.zeros((1, count, 3)).at[..., 0].set(value)}
-  return losses.ImplicitQ(tau=tau)(stats, traj, KEY)[0].mean()
+  return losses.ImplicitQ(tau=tau)(LossContext(stats, traj, KEY)).value.mean()
 
 
 def test_an_expectile_by_hand(toy):
@@ -43,7 +44,7 @@ def test_the_middle_expectile_is_half_of_the_squared_error(toy):
     np.ones((1, 1)), group_size=1, returns_BTH=np.array([[[0.0, 1.0, 1.0]]])
   )
   stats = {'action_values': jnp.array([[[0.0, 0.5, 3.0]]])}
-  found, _ = losses.ImplicitQ()(stats, traj, KEY)
+  found = losses.ImplicitQ()(LossContext(stats, traj, KEY)).value
   np.testing.assert_allclose(found, [[0.25 + 4.0]], rtol=1e-6)
 
 
@@ -61,10 +62,14 @@ def rows(toy):
 def test_targets_and_advantages_by_hand(toy):
   """Q of the first is .9 * .25, of the last the reward; min(Q) counts, which is
   that of the copy."""
-  found = credit.ImplicitTargets(gamma=0.9)(jnp.full(1, 2.0), rows(toy))
+  found = credit.ImplicitTargets(gamma=0.9)(
+    CreditContext(jnp.full(1, 2.0), rows(toy))
+  ).value
   expected = [[0.5, 0.225, 0.225], [0.0, 0.0, 0.0], [1.0, 2.0, 2.0]]
   np.testing.assert_allclose(np.asarray(found)[0, ::2], expected[::2], 1e-6)
-  advantage = credit.ImplicitAdvantage()(jnp.full(1, 2.0), rows(toy))
+  advantage = credit.ImplicitAdvantage()(
+    CreditContext(jnp.full(1, 2.0), rows(toy))
+  ).value
   np.testing.assert_allclose(advantage, [[0.0, 0.0, 0.75]])
 
 
@@ -72,7 +77,7 @@ def weight(toy, advantages, **fields):
   traj = toy.trajectories(
     np.ones((1, 2)), group_size=1, advantages_BT=np.asarray([advantages])
   )
-  return weights.ExpAdvantage(**fields)({}, traj, KEY)[0][0]
+  return weights.ExpAdvantage(**fields)(LossContext({}, traj, KEY)).value[0]
 
 
 def test_weights_by_hand(toy):
@@ -92,7 +97,9 @@ def conservative(toy, q_V, token, coef=1.0):
     'action_values': jnp.stack([jnp.nan, q_V[token], q_V[token]])[None, None],
     'action_normalisers': jnp.full((1, 1, 2), jax.nn.logsumexp(q_V)),
   }
-  loss, _ = regularizers.ConservativeQ(coef=coef)(stats, traj, KEY)
+  loss = regularizers.ConservativeQ(coef=coef)(
+    LossContext(stats, traj, KEY)
+  ).value
   return float(loss[0, 0])
 
 
@@ -158,16 +165,20 @@ def test_halves_of_two_routes_are_joined(toy):
 
   def step(tables, _):
     traj = scored(tables)
-    target_BTH = credit.ImplicitTargets()(reward_BT, traj)
+    target_BTH = credit.ImplicitTargets()(CreditContext(reward_BT, traj)).value
 
     def loss(tables):
       stats = {'action_values': values(tables)}
       piece = losses.ImplicitQ()
-      return piece(stats, traj.replace(returns_BTH=target_BTH), KEY)[0].sum()
+      return piece(
+        LossContext(stats, traj.replace(returns_BTH=target_BTH), KEY)
+      ).value.sum()
 
     return tables - 0.2 * jax.grad(loss)(tables), None
 
   tables = jax.lax.scan(step, jnp.zeros((2, 3)), None, 200)[0]
-  advantage_BT = credit.ImplicitAdvantage()(reward_BT, scored(tables))
+  advantage_BT = credit.ImplicitAdvantage()(
+    CreditContext(reward_BT, scored(tables))
+  ).value
   expected = [[0.15, -0.35], [-0.35, 0.15]]  # of .5 around an expectile of .7
   np.testing.assert_allclose(advantage_BT, expected, atol=1e-3)

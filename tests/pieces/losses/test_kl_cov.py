@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 # mean logp -1.558333, mean A 0: cov = A (logp - mean):
 # [1.5083, 1.4583, -1.4417, .4417, -1.3583, 2.4417]; the largest is token 5.
@@ -38,7 +39,9 @@ def test_two_tokens_are_selected(toy):
     np.ones((1, 6)), group_size=1, logp_old_BT=old, advantages_BT=ADV
   )
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
-  loss, metrics = losses.KLCov(fraction=0.4)(stats, traj, jax.random.key(0))
+  loss, metrics, _ = losses.KLCov(fraction=0.4)(
+    LossContext(stats, traj, jax.random.key(0))
+  )
   np.testing.assert_array_equal(
     metrics['policy/selected_fraction'], [[1, 0, 0, 0, 0, 1]]
   )

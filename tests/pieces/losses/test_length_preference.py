@@ -12,6 +12,7 @@ from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.method import Method
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import AggregationContext, LossContext
 
 KEY = jax.random.key(0)
 # Lengths 1 and 3 have z = -1 and 1. With spread .5 and lambda 2, h = .5, 1.5
@@ -33,9 +34,9 @@ def rows(toy, **fields):
 def test_weights_by_hand(toy):
   """2 softmax(g); an invalid row leaves 1 to the other."""
   piece = losses.LengthPreference(spread=0.5, eps=1e-9)
-  found = piece.weights(rows(toy), jnp.float32(2.0))
+  found = piece._weights(rows(toy), jnp.float32(2.0))
   np.testing.assert_allclose(found, [0.238406, 1.761594], rtol=1e-5)
-  found = piece.weights(rows(toy, valid_B=np.array([0.0, 1.0])), 2.0)
+  found = piece._weights(rows(toy, valid_B=np.array([0.0, 1.0])), 2.0)
   np.testing.assert_allclose(found, [0.0, 1.0], atol=1e-6)
 
 
@@ -45,7 +46,7 @@ def test_a_large_exponent_does_not_overflow(toy, exponent, expected):
   piece = losses.LengthPreference(spread=0.5, eps=1e-9)
 
   def found(exponent):
-    return piece.weights(rows(toy), exponent)
+    return piece._weights(rows(toy), exponent)
 
   np.testing.assert_allclose(found(jnp.float32(exponent)), expected)
   slope = jax.jacobian(found)(jnp.float32(exponent))
@@ -55,8 +56,10 @@ def test_a_large_exponent_does_not_overflow(toy, exponent, expected):
 def test_at_zero_it_is_the_clip(toy):
   """E1: lambda = 0 gives PPO's clip, whatever the lengths."""
   piece, stats = losses.LengthPreference(), {'logp': jnp.full((2, 3), -0.7)}
-  value, _ = piece(stats, rows(toy), KEY, params=piece.init_params())
-  expected, _ = losses.PPOClip()(stats, rows(toy), KEY)
+  value = piece(
+    LossContext(stats, rows(toy), KEY, params=piece.init_params())
+  ).value
+  expected = losses.PPOClip()(LossContext(stats, rows(toy), KEY)).value
   np.testing.assert_allclose(value, expected, rtol=1e-6)
 
 
@@ -70,7 +73,7 @@ def test_the_gradient_of_lambda_by_hand(toy):
   traj, stats = rows(toy), {'logp': -jnp.ones((2, 3))}
 
   def total(params):
-    value, _ = piece(stats, traj, KEY, params=params)
+    value = piece(LossContext(stats, traj, KEY, params=params)).value
     return (value * traj.mask_BT).sum()
 
   gradient = jax.grad(total)(piece.init_params())['exponent']
@@ -113,8 +116,10 @@ def test_an_update_learns_lambda(tiny, microbatches):
 
   def loss(exponent):
     own = {'exponent': exponent}
-    value, _ = piece({'logp': logp_BT}, traj, KEY, params=own)
-    weight_BT = TokenMean()(traj.mask_BT, traj.weight_B, traj.group_size)
+    value = piece(LossContext({'logp': logp_BT}, traj, KEY, params=own)).value
+    weight_BT = TokenMean()(
+      AggregationContext(traj.mask_BT, traj.weight_B, traj.group_size)
+    )
     return (value * weight_BT).sum()
 
   gradient = jax.grad(loss)(jnp.float32(0.0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 # Smallest ratio strictly before: 1 (none), 1.1, .7, .7.
 RATIO = np.array([[1.1, 0.7, 0.9, 1.3]])
@@ -48,7 +49,9 @@ def test_cut_tokens_are_counted(toy):
       np.ones(ratio.shape), group_size=1, advantages_BT=np.ones(ratio.shape)
     )
     stats = {'logp': jnp.log(jnp.asarray(ratio, jnp.float32))}
-    _, metrics = losses.MinPRO()(stats, traj, jax.random.key(0))
+    metrics = losses.MinPRO()(
+      LossContext(stats, traj, jax.random.key(0))
+    ).metrics
     np.testing.assert_array_equal(metrics['policy/clip_fraction'], cut)
 
 

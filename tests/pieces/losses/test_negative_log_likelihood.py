@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 LOGP = np.array([[-1.0, -0.5], [-2.0, -0.25]])
 
@@ -20,6 +21,8 @@ def test_it_is_reinforce_with_advantage_one(toy):
     np.ones((2, 2)), group_size=2, advantages_BT=np.ones((2, 2))
   )
   arguments = ({'logp': LOGP}, traj, jax.random.key(0))
-  loss, metrics = losses.NegativeLogLikelihood()(*arguments)
-  np.testing.assert_array_equal(loss, losses.Reinforce()(*arguments)[0])
+  loss, metrics, _ = losses.NegativeLogLikelihood()(LossContext(*arguments))
+  np.testing.assert_array_equal(
+    loss, losses.Reinforce()(LossContext(*arguments)).value
+  )
   np.testing.assert_array_equal(metrics['train/nll'], loss)

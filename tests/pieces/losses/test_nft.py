@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 REWARD = np.array([[1.0], [0], [0], [0]])
 OLD = np.full((4, 1), -1.0)
@@ -31,7 +32,9 @@ def test_by_hand_off_policy(toy):
     np.ones((4, 1)), group_size=4, logp_old_BT=OLD, advantages_BT=REWARD
   )
   logp = jnp.asarray(OLD + np.log(ratio), jnp.float32)
-  value, metrics = losses.NFT()({'logp': logp}, traj, jax.random.key(0))
+  value, metrics, _ = losses.NFT()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  )
   np.testing.assert_allclose(
     value[1:3, 0], [0.0, -0.048404], rtol=1e-4, atol=1e-6
   )
@@ -79,7 +82,7 @@ def test_the_rate_is_a_mean_over_groups(toy):
     advantages_BT=np.array([[1.0], [0], [1], [1]]),
   )
   stats = {'logp': jnp.asarray(OLD, jnp.float32)}
-  _, metrics = losses.NFT()(stats, traj, jax.random.key(0))
+  metrics = losses.NFT()(LossContext(stats, traj, jax.random.key(0))).metrics
   np.testing.assert_allclose(metrics['policy/correct_rate'], 0.74, rtol=1e-6)
 
 
@@ -95,7 +98,9 @@ def test_ratios_are_cut(toy):
     np.ones((4, 1)), group_size=4, logp_old_BT=OLD, advantages_BT=REWARD
   )
   logp = jnp.asarray(OLD, jnp.float32).at[0].add(15.0)
-  value, _ = losses.NFT()({'logp': logp}, traj, jax.random.key(0))
+  value = losses.NFT()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  ).value
   np.testing.assert_allclose(value[0], [-7.5], rtol=1e-5)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 V1, V2 = losses.P3O(variant='separate'), losses.P3O(variant='joint')
 REWARD = np.array([[1.0], [0.0]])
@@ -23,7 +24,7 @@ def evaluate(toy, loss, ratio, reward=REWARD, **fields):
   )
 
   def value(x):
-    return loss({'logp': x}, traj, jax.random.key(0))[0]
+    return loss(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   logp = jnp.asarray(old + np.log(ratio)[:, None], jnp.float32)
   value, gradient = jax.value_and_grad(value)(logp)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.statistics import Chunk, LogNormaliser
 
 KEY = jax.random.key(0)
@@ -19,7 +20,9 @@ def evaluate(toy, logp, value, reward, mask=None, scale=1.0):
   traj = toy.trajectories(mask, group_size=1, advantages_BT=reward * mask)
   stats = {'logp': jnp.asarray(logp), 'log_normaliser_target': value}
   stats = jax.tree.map(jnp.asarray, stats)
-  found, _ = losses.PathConsistency(scale=scale)(stats, traj, KEY)
+  found = losses.PathConsistency(scale=scale)(
+    LossContext(stats, traj, KEY)
+  ).value
   return np.where(mask > 0, found, 0.0)
 
 

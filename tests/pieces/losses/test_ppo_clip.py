@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 # (ratio, A) -> loss and coefficient -dl/dlogp, with clip .2 and dual clip 3:
 #   1.5, 1: -min(1.5, 1.2)      0.5, 1: -min(.5, .8)
@@ -31,8 +32,10 @@ def table(toy, loss, ratio, advantage):
     advantages_BT=np.asarray([advantage]),
   )
   key = jax.random.key(0)
-  value, metrics = loss({'logp': logp}, traj, key)
-  gradient = jax.grad(lambda x: loss({'logp': x}, traj, key)[0].sum())(logp)
+  value, metrics, _ = loss(LossContext({'logp': logp}, traj, key))
+  gradient = jax.grad(
+    lambda x: loss(LossContext({'logp': x}, traj, key)).value.sum()
+  )(logp)
   return value[0], -gradient[0], metrics
 
 

@@ -5,13 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 
 def test_by_hand(toy):
   """A = 2 at logp -.5 and A = -1 at -3: losses 1 and -3, coefficients A."""
   logp, adv = jnp.array([[-0.5, -3.0]]), np.array([[2.0, -1.0]])
   traj = toy.trajectories(np.ones((1, 2)), group_size=1, advantages_BT=adv)
-  loss, _ = losses.Reinforce()({'logp': logp}, traj, jax.random.key(0))
+  loss = losses.Reinforce()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  ).value
   np.testing.assert_allclose(loss, [[1.0, -3.0]])
   np.testing.assert_array_equal(
     toy.coefficient(losses.Reinforce(), logp, advantages_BT=adv, group_size=1),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 # tau (r - 1) = log 3, so that the sigmoid is 3/4 and its slope 3/16:
 #   A = 1, tau 1: r = 2.098612, loss -4 (3/4) = -3, coefficient 3/4 r.
@@ -33,7 +34,9 @@ def test_by_hand(toy):
     np.ones((1, 2)), group_size=1, logp_old_BT=old, advantages_BT=ADV
   )
   logp = jnp.asarray(old + np.log(RATIO), jnp.float32)
-  value, metrics = losses.SAPO()({'logp': logp}, traj, jax.random.key(0))
+  value, metrics, _ = losses.SAPO()(
+    LossContext({'logp': logp}, traj, jax.random.key(0))
+  )
   np.testing.assert_allclose(metrics['policy/gate'], 0.75, rtol=1e-5)
   np.testing.assert_allclose(value, [[-3.0, 2.857143]], rtol=1e-5)
   np.testing.assert_allclose(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces.losses import StepLabels
+from rl_jax.pieces.roles import LossContext
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.tasks.base import Example, Logged
@@ -20,7 +21,7 @@ def evaluate(toy, values=VALUES, mask=MASK, **fields):
   labels = jnp.asarray(LABELS, jnp.float32)
   traj = traj.replace(extras={'step_label_BT': labels})
   stats = {'values_after': jnp.asarray(values, jnp.float32)}
-  loss, metrics = StepLabels(**fields)(stats, traj, None)
+  loss, metrics, _ = StepLabels(**fields)(LossContext(stats, traj, None))
   return float(loss), metrics
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import losses
+from rl_jax.pieces.roles import LossContext
 
 
 def evaluate(toy, loss, change, adv, mask=None, **fields):
@@ -21,7 +22,7 @@ def evaluate(toy, loss, change, adv, mask=None, **fields):
   )
 
   def value(x):
-    return loss({'logp': x}, traj, jax.random.key(0))[0]
+    return loss(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   return jax.value_and_grad(value)(jnp.asarray(old + change, jnp.float32))
 

@@ -8,6 +8,9 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import SeqMeanTokenSum
+from rl_jax.pieces.policies import Average
+from rl_jax.pieces.roles import CreditContext, LossContext
+from rl_jax.types import Turns
 
 KEY = jax.random.key(0)
 # A turn of two tokens, an observation, a turn of one; 7 is never read.
@@ -36,38 +39,84 @@ def rows(toy, shift=0.0, **fields):
 def test_targets_by_hand(toy):
   """Those of a turn lie on its tokens."""
   traj, _ = rows(toy)
-  found = credit.TwinTargets(gamma=0.5)(jnp.full(1, 2.0), traj)
+  found = credit.TwinTargets(gamma=0.5)(
+    CreditContext(jnp.full(1, 2.0), traj)
+  ).value
   expected = [[FIRST, FIRST, [0] * 4, LAST]]
   np.testing.assert_allclose(found, expected, rtol=1e-6)
-  undiscounted = credit.TwinTargets(gamma=1.0)(jnp.full(1, 2.0), traj)
+  undiscounted = credit.TwinTargets(gamma=1.0)(
+    CreditContext(jnp.full(1, 2.0), traj)
+  ).value
   np.testing.assert_allclose(undiscounted[0, 0, 2:], [0.4, 0.8], rtol=1e-6)
+
+
+def test_targets_of_slow_critics_by_hand(toy):
+  """E1: V takes their Q, Q takes r + gamma V of theirs, not of the own ones.
+
+  Slow V before tokens 0 and 3: .1, .3 and .2, .4; slow Q after 1 and 3: .7, .9
+  and .8, 1.
+  """
+  traj, _ = rows(toy)
+  slow = {
+    'value_0_before_slow_critics': [[0.1, 7, 7, 0.2]],
+    'value_1_before_slow_critics': [[0.3, 7, 7, 0.4]],
+    'value_2_after_slow_critics': [[7, 0.7, 7, 0.8]],
+    'value_3_after_slow_critics': [[7, 0.9, 7, 1.0]],
+  }
+  slow = {name: jnp.asarray(x, jnp.float32) for name, x in slow.items()}
+  traj = traj.replace(extras={**traj.extras, **slow})
+  piece = credit.TwinTargets(gamma=0.5, decay=0.9)
+  found = piece(CreditContext(jnp.full(1, 2.0), traj)).value
+  first, last = [0.7, 0.9, 0.1, 0.2], [0.8, 1.0, 2.0, 2.0]
+  np.testing.assert_allclose(found, [[first, first, [0] * 4, last]], rtol=1e-6)
+  assert {need.name for need in piece.needs[2:]} == set(slow)
+  assert piece.policies == {'slow_critics': Average(decay=0.9)}
+  assert credit.TwinTargets().policies == {}
 
 
 def test_rewards_of_turns_count_where_they_are_earned(toy):
   """E1: [B, T], here a reward of the first turn and one of the second."""
   traj, _ = rows(toy)
   reward_BT = jnp.array([[0.0, 3.0, 0.0, 2.0]])
-  found = credit.TwinTargets(gamma=0.5)(reward_BT, traj)
+  found = credit.TwinTargets(gamma=0.5)(CreditContext(reward_BT, traj)).value
   np.testing.assert_allclose(found[0, 0, 2:], [3.2, 3.4], rtol=1e-6)
 
 
 def test_loss_by_hand(toy):
   """V at the first token of a turn, Q at the last: .01 + .2025 and so on."""
   traj, stats = rows(toy, returns_BTH=np.array([[FIRST, FIRST, [0] * 4, LAST]]))
-  found, _ = losses.TwinCritics()(jax.tree.map(jnp.asarray, stats), traj, KEY)
+  found = losses.TwinCritics()(
+    LossContext(jax.tree.map(jnp.asarray, stats), traj, KEY)
+  ).value
   expected = [[0.2125, 0.25, 0.0, 0.37 + 2.21]]
   np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_behind_a_cut_there_is_no_target(toy):
-  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01."""
+def test_after_a_cut_there_is_no_target(toy):
+  """The last Q loses its error of 1 + 1.21, V keeps .36 + .01.
+
+  A response that ended at the token limit has no record of turns, and keeps it.
+  """
+  unknown = np.full((1, 2), -1)
+  turns = Turns(
+    reward_BK=np.zeros((1, 2)),
+    state_BK=unknown,
+    action_BK=unknown,
+    calls_BK=np.zeros((1, 2), np.int32),
+  )
   traj, stats = rows(
     toy,
     returns_BTH=np.array([[FIRST, FIRST, [0] * 4, LAST]]),
     finished_B=np.zeros(1, bool),
+    turn_BT=np.array([[0, 0, 1, 1]]),
+    turns=turns,
   )
-  found, _ = losses.TwinCritics()(jax.tree.map(jnp.asarray, stats), traj, KEY)
+  stats = jax.tree.map(jnp.asarray, stats)
+  found = losses.TwinCritics()(LossContext(stats, traj, KEY)).value
   np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 0.37]], rtol=1e-5)
+  response = traj.replace(turns=None, turn_BT=None)
+  found = losses.TwinCritics()(LossContext(stats, response, KEY)).value
+  np.testing.assert_allclose(found, [[0.2125, 0.25, 0.0, 2.58]], rtol=1e-5)
 
 
 def test_only_records_train_critics(toy):
@@ -75,10 +124,12 @@ def test_only_records_train_critics(toy):
   targets = np.array([[FIRST, FIRST, [0] * 4, LAST]])
   traj, stats = rows(toy, returns_BTH=targets)
   stats = jax.tree.map(jnp.asarray, stats)
-  alone = losses.TwinCritics()(stats, traj, KEY)[0]
+  alone = losses.TwinCritics()(LossContext(stats, traj, KEY)).value
   for logged in (0.0, 1.0):
     extras = {**traj.extras, 'logged_B': jnp.full(1, logged)}
-    found = losses.TwinCritics()(stats, traj.replace(extras=extras), KEY)[0]
+    found = losses.TwinCritics()(
+      LossContext(stats, traj.replace(extras=extras), KEY)
+    ).value
     np.testing.assert_array_equal(found, logged * alone)
 
 
@@ -86,7 +137,7 @@ def test_the_last_action_earns_its_reward(toy):
   """E1: of a row of one turn Q takes the reward, whatever V is."""
   traj, _ = rows(toy)
   traj = traj.replace(mask_BT=jnp.array([[1.0, 1.0, 0.0, 0.0]]))
-  found = credit.TwinTargets()(jnp.full(1, 2.0), traj)
+  found = credit.TwinTargets()(CreditContext(jnp.full(1, 2.0), traj)).value
   np.testing.assert_allclose(found[0, 1], [0.6, 0.7, 2.0, 2.0], rtol=1e-6)
 
 
@@ -100,7 +151,7 @@ def test_a_state_is_worth_the_mean_of_its_recorded_actions(toy):
   def loss(value):
     heads = jnp.zeros((3, 1, 4))
     stats = {'value_heads': heads + value, 'value_heads_after': heads}
-    return losses.TwinCritics()(stats, traj, KEY)[0].sum()
+    return losses.TwinCritics()(LossContext(stats, traj, KEY)).value.sum()
 
   np.testing.assert_allclose(jax.grad(loss)(0.5), 0.0, atol=1e-6)
   np.testing.assert_allclose(jax.grad(loss)(0.6), 2 * 2 * 3 * 0.1, rtol=1e-5)
@@ -109,12 +160,16 @@ def test_a_state_is_worth_the_mean_of_its_recorded_actions(toy):
 def test_advantages_by_hand(toy):
   """The larger Q behind the last token less the larger V before the first."""
   traj, _ = rows(toy)
-  found = credit.TwinAdvantage()(jnp.full(1, 9.0), traj)
+  found = credit.TwinAdvantage()(CreditContext(jnp.full(1, 9.0), traj)).value
   np.testing.assert_allclose(found, [1.0 - 0.5], rtol=1e-6)
-  moved = credit.TwinAdvantage()(jnp.full(1, 9.0), rows(toy, shift=3.0)[0])
+  moved = credit.TwinAdvantage()(
+    CreditContext(jnp.full(1, 9.0), rows(toy, shift=3.0)[0])
+  ).value
   np.testing.assert_allclose(moved, found, rtol=1e-5)
   cut = traj.replace(finished_B=jnp.zeros(1, bool))
-  np.testing.assert_array_equal(credit.TwinAdvantage()(jnp.ones(1), cut), 0.0)
+  np.testing.assert_array_equal(
+    credit.TwinAdvantage()(CreditContext(jnp.ones(1), cut)).value, 0.0
+  )
 
 
 def test_four_heads_are_needed():

@@ -8,6 +8,7 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 # V, V_old, target with clip .2:
 #   .5, .1, .2: error .3^2 = .09; held at .3: .1^2. Larger .09, slope 2 * .3.
@@ -25,8 +26,10 @@ def evaluate(toy, loss):
   )
   values = jnp.asarray(VALUE, jnp.float32)
   key = jax.random.key(0)
-  value, metrics = loss({'values': values}, traj, key)
-  gradient = jax.grad(lambda v: loss({'values': v}, traj, key)[0].sum())(values)
+  value, metrics, _ = loss(LossContext({'values': values}, traj, key))
+  gradient = jax.grad(
+    lambda v: loss(LossContext({'values': v}, traj, key)).value.sum()
+  )(values)
   return value, gradient, metrics
 
 

@@ -8,6 +8,7 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 VALUE = np.array([[[0.5, 1.0], [0.0, 2.0]]])
 TARGET = np.array([[[0.0, 1.5], [0.0, 1.0]]])
@@ -17,7 +18,9 @@ def evaluate(toy, **fields):
   """The losses [1, 2] and metrics of two tokens."""
   traj = toy.trajectories(np.ones((1, 2)), group_size=1, returns_BTH=TARGET)
   stats = {'value_heads': jnp.asarray(VALUE, jnp.float32)}
-  return losses.ValueRegression(**fields)(stats, traj, jax.random.key(0))
+  return losses.ValueRegression(**fields)(
+    LossContext(stats, traj, jax.random.key(0))
+  )[:2]
 
 
 def test_by_hand(toy):
@@ -37,7 +40,9 @@ def test_without_the_second_it_is_the_value_loss(toy):
     returns_BT=TARGET[..., 0],
   )
   stats = {'values': jnp.asarray(VALUE[..., 0], jnp.float32)}
-  one, _ = losses.ValueClip(coef=0.5)(stats, traj, jax.random.key(0))
+  one = losses.ValueClip(coef=0.5)(
+    LossContext(stats, traj, jax.random.key(0))
+  ).value
   np.testing.assert_allclose(loss, one, rtol=1e-6)
 
 
@@ -49,7 +54,7 @@ def test_outputs_can_be_renamed(toy):
   )
   stats = {'value_heads': jnp.asarray(VALUE[..., ::-1], jnp.float32)}
   piece = losses.ValueRegression(coefs=(0.2, 0.5))
-  found, _ = piece(stats, flipped, jax.random.key(0))
+  found = piece(LossContext(stats, flipped, jax.random.key(0))).value
   np.testing.assert_allclose(found, loss, rtol=1e-6)
 
 

@@ -17,6 +17,7 @@ def test_masked_statistics_ignore_what_is_masked():
   np.testing.assert_allclose(masking.masked_var(X, MASK), 14 / 3, rtol=1e-6)
   assert masking.masked_var(X, MASK, ddof=1) == 7.0
   assert masking.masked_max(X, MASK) == 6.0
+  assert masking.masked_min(X, MASK) == 1.0
   np.testing.assert_array_equal(masking.masked_center(X, MASK), [-2, -1, 3, 0])
 
 
@@ -26,6 +27,7 @@ def test_empty_masks_give_zero_and_finite_gradients():
     masking.masked_mean,
     masking.masked_var,
     masking.masked_max,
+    masking.masked_min,
     lambda x, m: masking.masked_center(x, m).sum(),
     lambda x, m: masking.whiten(x, m, 1e-8).sum(),
   ):

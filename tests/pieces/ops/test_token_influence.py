@@ -6,6 +6,7 @@ import pytest
 
 from rl_jax.pieces import credit
 from rl_jax.pieces.ops.token_influence import influence
+from rl_jax.pieces.roles import CreditContext
 
 # Tokens a, b in the right row, a, c in the wrong one. One hidden feature.
 TOKENS = np.array([[10, 11], [10, 12]])
@@ -70,7 +71,7 @@ def test_thr_by_hand(toy):
   """tau = .5 mean(.375, 2) = .59375. |s| above it: 2, .75, 1; the wrong row's
   signs are turned: factors (0, 1.1), (1 - .1, 1 + .1)."""
   piece = credit.TokenHiddenReward(direction=0.1, beta=0.5)
-  actual = piece(jnp.array([2.0, -2.0]), rollout(toy))
+  actual = piece(CreditContext(jnp.array([2.0, -2.0]), rollout(toy))).value
   np.testing.assert_allclose(actual, [[0, 2.2], [-1.8, -2.2]], rtol=1e-6)
 
 
@@ -85,7 +86,7 @@ def test_thr_threshold_by_hand(toy):
     probs=np.full((2, 2, 4), 0.5),
   )
   piece = credit.TokenHiddenReward(direction=0.1, beta=0.5)
-  actual = piece(jnp.array([2.0, -2.0]), traj)
+  actual = piece(CreditContext(jnp.array([2.0, -2.0]), traj)).value
   np.testing.assert_allclose(actual, [[0, 2.2], [0, -2.2]], rtol=1e-6)
 
 
@@ -93,7 +94,7 @@ def test_nthr_by_hand(toy):
   """tau = .5 1.1875: of the wrong row only s = .75 is above, and p = 1/2 takes
   everything. In a group of four with one right row a half would be left."""
   piece = credit.NegativeTokenDamping(beta=0.5)
-  actual = piece(jnp.array([2.0, -2.0]), rollout(toy))
+  actual = piece(CreditContext(jnp.array([2.0, -2.0]), rollout(toy))).value
   np.testing.assert_allclose(actual, [[2, 2], [0, -2]], rtol=1e-6)
 
 
@@ -111,7 +112,9 @@ def test_nthr_damps_by_the_share_of_right_rows(toy):
       'group_probs': probs,
     },
   )
-  actual = credit.NegativeTokenDamping()(jnp.array([3.0, -1, -1, -1]), traj)
+  actual = credit.NegativeTokenDamping()(
+    CreditContext(jnp.array([3.0, -1, -1, -1]), traj)
+  ).value
   np.testing.assert_allclose(actual[:, 0], [3, -0.5, -0.5, -0.5])
 
 
@@ -123,7 +126,7 @@ def test_groups_that_agree_keep_their_advantage(toy, piece, reward):
   """Nothing to compare: the advantage of a GRPO row on all of its tokens."""
   traj = rollout(toy, reward_B=np.full(2, reward))
   np.testing.assert_array_equal(
-    piece(jnp.array([2.0, -2.0]), traj), [[2, 2], [-2, -2]]
+    piece(CreditContext(jnp.array([2.0, -2.0]), traj)).value, [[2, 2], [-2, -2]]
   )
 
 
@@ -131,7 +134,8 @@ def test_without_threshold_and_direction_thr_is_grpo(toy):
   """beta = 0, direction = 0: every token with s != 0 keeps A."""
   piece = credit.TokenHiddenReward(direction=0.0, beta=0.0)
   np.testing.assert_array_equal(
-    piece(jnp.array([2.0, -2.0]), rollout(toy)), [[2, 2], [-2, -2]]
+    piece(CreditContext(jnp.array([2.0, -2.0]), rollout(toy))).value,
+    [[2, 2], [-2, -2]],
   )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 PIECE = pref.AnnotatorMixture(annotators=3, period=1, center=0.0)
 # Heads [row, group]: pair 0 has d = (1, -1), pair 1 d = (-2, 0.5).
@@ -27,7 +29,9 @@ def rows(toy, who=WHO, **fields):
     extras={'annotator_B': who, 'chosen_B': np.array([1.0, 0, 1, 0])},
     **fields,
   )
-  return traj.replace(edges=pref.Given()(traj.reward_B, traj))
+  return traj.replace(
+    edges=pref.Given()(CreditContext(traj.reward_B, traj)).value
+  )
 
 
 def state(*groups):
@@ -41,7 +45,9 @@ def evaluate(traj, groups=(0, 0, 0), piece=PIECE, heads=HEADS):
 
   def call(heads_BU):
     stats = jnp.stack([0 * heads_BU, heads_BU], axis=1)
-    loss, metrics, new = piece({'value_heads_after': stats}, traj, None, groups)
+    loss, metrics, new = piece(
+      LossContext({'value_heads_after': stats}, traj, None, groups)
+    )
     return loss, (metrics, new)
 
   (loss, (metrics, new)), slope = jax.value_and_grad(call, has_aux=True)(
@@ -113,7 +119,7 @@ def test_one_group_is_the_reward_model(toy):
       pref.CenteredScores(score=score, coef=0.1),
     )
     stats['logp'] = jnp.zeros((4, 2))
-    return sum(term(stats, traj, None)[0] for term in terms)
+    return sum(term(LossContext(stats, traj, None)).value for term in terms)
 
   value, expected = jax.value_and_grad(plain)(jnp.float32(HEADS[:, 0]))
   assert loss == pytest.approx(float(value), rel=1e-6)
@@ -133,4 +139,4 @@ def test_names_of_groups_mean_nothing(toy):
 
 def test_what_does_not_fit_is_refused():
   with pytest.raises(ValueError, match='annotators = 3, but task.annotators'):
-    PIECE.check_rollout(types.SimpleNamespace(annotators=5), None)
+    PIECE.check(CheckContext(task=types.SimpleNamespace(annotators=5)))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import LossContext
 
 POLICY = np.array([0.5, 0.3, 0.2])
 REFERENCE = np.array([0.2, 0.3, 0.5])
@@ -23,11 +24,10 @@ def measured(toy, policy, reference, order=DRAWN, **fields):
     logp_ref_BT=ref,
     **fields,
   )
-  key = jax.random.key(0)
-  loss, metrics = jax.jit(pref.DifferentialInformation())({}, traj, key)
-  assert loss == 0.0
+  out = jax.jit(pref.DifferentialInformation())(LossContext({}, traj))
+  assert out.value == 0.0
   names = 'did_entropy', 'did_samples'
-  return tuple(float(metrics[f'preference/{name}']) for name in names)
+  return tuple(float(out.metrics[f'preference/{name}']) for name in names)
 
 
 def test_by_hand(toy):

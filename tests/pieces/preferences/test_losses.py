@@ -9,6 +9,8 @@ from rl_jax.learning.objective import objective
 from rl_jax.method import Method, validate
 from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import LossContext
 from rl_jax.types import Edges
 
 KEY = jax.random.key(0)
@@ -40,9 +42,10 @@ def rows(toy, mask=MASK, ref=REF, group_size=2, edges=True, **fields):
 def value(loss, traj, logp=LOGP, **more):
   """(loss, metrics) as numbers, and the state."""
   stats = {'logp': jnp.asarray(logp, jnp.float32), **more.pop('stats', {})}
-  found, metrics, *state = loss(stats, traj, KEY, **more)
-  metrics = {name: float(x) for name, x in metrics.items()}
-  return (float(found), metrics, *state)
+  out = loss(LossContext(stats, traj, KEY, **more))
+  metrics = {name: float(x) for name, x in out.metrics.items()}
+  state = () if out.state is None else (out.state,)
+  return (float(out.value), metrics, *state)
 
 
 def test_dpo_by_hand(toy):
@@ -62,7 +65,9 @@ def test_dpo_by_hand(toy):
 def test_dpo_gradient_is_the_implied_advantage(toy):
   """dL/dS = -+ beta sigmoid(-beta h) = -+0.046257 on every trained token."""
   traj = rows(toy)
-  slope = jax.grad(lambda x: DPO({'logp': x}, traj, KEY)[0])(jnp.asarray(LOGP))
+  slope = jax.grad(lambda x: DPO(LossContext({'logp': x}, traj, KEY)).value)(
+    jnp.asarray(LOGP)
+  )
   expected = MASK * np.array([[-0.046257], [0.046257]])
   np.testing.assert_allclose(slope, expected, rtol=1e-5)
 
@@ -89,9 +94,9 @@ def test_weights_multiply_and_counts_divide(toy):
 def test_no_edge_is_no_loss(toy):
   """And no NaN in the gradient."""
   traj = rows(toy).replace(weight_B=jnp.zeros(2))
-  loss, slope = jax.value_and_grad(lambda x: DPO({'logp': x}, traj, KEY)[0])(
-    jnp.asarray(LOGP)
-  )
+  loss, slope = jax.value_and_grad(
+    lambda x: DPO(LossContext({'logp': x}, traj, KEY)).value
+  )(jnp.asarray(LOGP))
   assert loss == 0 and (slope == 0).all()
 
 
@@ -170,6 +175,21 @@ def test_averages_of_the_chosen(toy):
   ):
     loss = pref.ChosenLikelihood(average=average)
     np.testing.assert_allclose(value(loss, traj, logp)[0], expected, rtol=1e-6)
+
+
+def test_the_average_form_of_rpo(toy):
+  """E1: eta times the mean over chosen rows of means over their tokens.
+
+  Chosen rows of 5 and 1 tokens with log-probs -2 and -4 each: 0.2 (2 + 4) / 2,
+  not 0.2 * 14 / 6, beside DPO with beta 0.5 on the gaps -10 + 12 and -4 + 2.
+  """
+  mask = np.concatenate([MASK, [[1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0]]])
+  logp = mask * np.array([[-2.0], [-2.0], [-4.0], [-1.0]])
+  traj = rows(toy, mask, 0 * mask)
+  losses = toy.get_method('rpo').losses
+  found = sum(value(one, traj, logp)[0] for one in losses)
+  dpo = np.log1p(np.exp([-0.5 * 2.0, 0.5 * 2.0])).mean()
+  np.testing.assert_allclose(found, dpo + 0.2 * 3.0, rtol=1e-6)
 
 
 # Three pairs: D_w = (1, 0, 3), D_l = (2, -1, 0), references (0, 0), (4, 1),
@@ -261,9 +281,9 @@ def test_reference_points(baseline, ratio, z0, toy):
 def test_no_gradient_through_the_reference_point(toy):
   """Rows with another prompt's response are not trained."""
   traj, logp = labelled(toy)
-  slope = jax.grad(lambda x: pref.KTO()({'logp': x}, traj, KEY)[0])(
-    jnp.asarray(logp)
-  )
+  slope = jax.grad(
+    lambda x: pref.KTO()(LossContext({'logp': x}, traj, KEY)).value
+  )(jnp.asarray(logp))
   assert (slope[2] == 0).all()
   # At the reference each row has lambda / 2, whatever its label.
   loss, _ = value(pref.KTO(), traj, np.asarray(traj.logp_ref_BT))
@@ -275,7 +295,9 @@ def test_the_reference_point_of_kto_is_a_constant(baseline, z0, toy):
   """dL/dD = -+beta s (1 - s) / 2, s = sigmoid(+-beta (D - z0)), on two rows."""
   traj, logp = labelled(toy, extra_ratio=0.2)
   loss = pref.KTO(baseline=baseline)
-  slope = jax.grad(lambda x: loss({'logp': x}, traj, KEY)[0])(jnp.asarray(logp))
+  slope = jax.grad(lambda x: loss(LossContext({'logp': x}, traj, KEY)).value)(
+    jnp.asarray(logp)
+  )
   s = 1 / (1 + np.exp([-0.1 * (1 - z0), 0.1 * (-0.5 - z0)]))
   np.testing.assert_allclose(
     slope[:2, 0], [-1, 1] * (0.1 * s * (1 - s) / 2), rtol=1e-5
@@ -342,7 +364,7 @@ def test_optimism_by_hand(toy):
   traj, bonus = rows(toy, extras=extras), pref.Optimism(coef=1e-5)
   total = value(DPO, traj)[0] + value(bonus, traj)[0]
   np.testing.assert_allclose(total, 0.620837, rtol=1e-6)
-  slope = jax.grad(lambda x: bonus({'logp': x}, traj, KEY)[0])(
+  slope = jax.grad(lambda x: bonus(LossContext({'logp': x}, traj, KEY)).value)(
     jnp.asarray(LOGP)
   )
   np.testing.assert_allclose(slope, MASK * [[0.0], [1e-5]], rtol=1e-6)
@@ -359,10 +381,14 @@ def test_sampled_kl_by_hand(toy):
   loss, metrics = value(term, traj, logp)
   assert loss == pytest.approx(0.1 * (-2.0 + 1.0))
   assert metrics['policy/kl_sampled'] == pytest.approx(2.0)
-  slope = jax.grad(lambda x: term({'logp': x}, traj, KEY)[0])(logp)
+  slope = jax.grad(lambda x: term(LossContext({'logp': x}, traj, KEY)).value)(
+    logp
+  )
   np.testing.assert_allclose(slope.ravel(), [-0.1, 0.1, 0, 0], rtol=1e-6)
   # At the reference there is no gradient.
-  slope = jax.grad(lambda x: term({'logp': x}, traj, KEY)[0])(jnp.asarray(ref))
+  slope = jax.grad(lambda x: term(LossContext({'logp': x}, traj, KEY)).value)(
+    jnp.asarray(ref)
+  )
   assert (slope == 0).all()
 
 
@@ -442,7 +468,7 @@ def test_stronger_preferences_have_larger_gaps(toy):
   np.testing.assert_allclose(value(term, alone, logp)[0], expected, rtol=1e-6)
   method = Method(losses=(DPO, term), aggregation=TokenMean())
   with pytest.raises(ValueError, match='StrengthOrder compares pairs'):
-    term.check_method(method)
+    term.check(CheckContext(method=method))
 
 
 @pytest.mark.parametrize(
@@ -459,7 +485,9 @@ def test_implicit_rewards_are_fitted(divergence, phi, slope, toy):
   mask = np.ones((1, 2))
   traj = rows(toy, mask, 0 * mask, group_size=1, edges=False)
   loss = pref.ImplicitRewardFit(beta=0.5, divergence=divergence)
-  call = jax.value_and_grad(lambda x: loss({'logp': x}, traj, KEY)[0])
+  call = jax.value_and_grad(
+    lambda x: loss(LossContext({'logp': x}, traj, KEY)).value
+  )
   found, grad = call(jnp.ones((1, 2)))
   np.testing.assert_allclose(found, -phi, rtol=1e-5)
   np.testing.assert_allclose(grad, -0.5 * slope * mask, rtol=1e-5)
@@ -474,7 +502,9 @@ def test_linear_fit_is_supervised_training(toy):
   linear = pref.ImplicitRewardFit(beta=0.1, divergence='linear')
   sft = pref.ChosenLikelihood(coef=0.1, average='row_sum')
   traj = rows(toy).replace(weight_B=jnp.array([1.0, 0.0]))
-  slope = jax.grad(lambda x: linear({'logp': x}, traj, KEY)[0])
-  plain = jax.grad(lambda x: sft({'logp': x}, rows(toy), KEY)[0])
+  slope = jax.grad(lambda x: linear(LossContext({'logp': x}, traj, KEY)).value)
+  plain = jax.grad(
+    lambda x: sft(LossContext({'logp': x}, rows(toy), KEY)).value
+  )
   at = jnp.asarray(LOGP)
   np.testing.assert_allclose(slope(at), plain(at), rtol=1e-6)

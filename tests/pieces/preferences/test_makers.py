@@ -13,6 +13,7 @@ from rl_jax.pieces.preferences import (
   OutcomeThenProcess,
   Rejection,
 )
+from rl_jax.pieces.roles import CreditContext
 
 
 def edges_of(maker, toy, reward, group_size=4, **fields):
@@ -21,7 +22,9 @@ def edges_of(maker, toy, reward, group_size=4, **fields):
   traj = toy.trajectories(
     np.ones((len(reward), 2)), group_size=group_size, **fields
   )
-  traj = traj.replace(edges=maker(traj.reward_B * 0 + reward, traj))
+  traj = traj.replace(
+    edges=maker(CreditContext(traj.reward_B * 0 + reward, traj)).value
+  )
   live_NE = np.asarray(live_weights(traj)) != 0
   e = traj.edges
   return [
@@ -106,7 +109,7 @@ def test_missing_labels_are_named(toy):
 def test_rewards_by_token_are_summed(toy):
   reward = np.array([[1.0, 0.0], [0.5, 0.75]], np.float32)
   traj = toy.trajectories(np.ones((2, 2)), group_size=2)
-  edges = AllPairs(margin_scale=1.0)(reward, traj)
+  edges = AllPairs(margin_scale=1.0)(CreditContext(reward, traj)).value
   assert int(edges.win_NE[0, 0]) == 1
   assert float(edges.margin_NE[0, 0]) == 0.25
 
@@ -140,7 +143,7 @@ def process_weights(toy, outcome, steps, **fields):
   traj = toy.trajectories(
     np.ones((len(outcome), 1)), group_size=len(outcome), rewards=rewards
   )
-  edges = OutcomeThenProcess(**fields)(traj.reward_B, traj)
+  edges = OutcomeThenProcess(**fields)(CreditContext(traj.reward_B, traj)).value
   rows = zip(edges.win_NE[0], edges.lose_NE[0], edges.weight_NE[0], strict=True)
   return [(int(w), int(x), pytest.approx(float(y))) for w, x, y in rows if y]
 

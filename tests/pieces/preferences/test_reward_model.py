@@ -6,6 +6,7 @@ import pytest
 
 from experiments.flags import configuration
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.types import Edges
 
 MASK = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 1, 0]])
@@ -29,8 +30,8 @@ def pairs(toy, **fields):
 
 
 def evaluate(loss, traj, stats):
-  value, metrics = loss(
-    {k: jax.numpy.asarray(x) for k, x in stats.items()}, traj, None
+  value, metrics, _ = loss(
+    LossContext({k: jax.numpy.asarray(x) for k, x in stats.items()}, traj, None)
   )
   return float(value), metrics
 
@@ -38,12 +39,14 @@ def evaluate(loss, traj, stats):
 def test_score_is_the_value_behind_the_last_trained_token(toy):
   """A token of the environment at the end is not trained, so it is passed."""
   traj, stats = pairs(toy)
-  found = pref.FinalValue()(stats, traj)
+  found = pref.FinalValue()(LossContext(stats, traj))
   np.testing.assert_array_equal(found, [2.0, 1.0, -1.0, 1.0])
   mask = MASK.copy()
   mask[1] = [1, 1, 0]
   traj, stats = toy.trajectories(mask, group_size=2), stats
-  np.testing.assert_array_equal(pref.FinalValue()(stats, traj)[1], 9.0)
+  np.testing.assert_array_equal(
+    pref.FinalValue()(LossContext(stats, traj))[1], 9.0
+  )
 
 
 def test_bradley_terry_by_hand(toy):
@@ -84,7 +87,7 @@ def test_scores_that_contradict_a_label(variant, second, toy):
   chosen = {'chosen_B': np.float32([1, 0, 1, 0])}
   traj, stats = pairs(toy, extras=chosen)
   reward_B = np.float32([0.7, 0.2, 0.0, 0.25])
-  traj = traj.replace(edges=method.pairs(reward_B, traj))
+  traj = traj.replace(edges=method.pairs(CreditContext(reward_B, traj)).value)
   flipped = variant == 'flipped'
   assert traj.edges.win_NE.tolist() == [[0], [int(flipped)]]
   loss = 2 * evaluate(method.losses[0], traj, stats)[0]
@@ -95,13 +98,17 @@ def test_scores_that_contradict_a_label(variant, second, toy):
 def test_negative_margin_of_the_digest(toy):
   """d = 1 and mu = -0.5: -ls(1.5) = 0.201413."""
   traj, stats = pairs(toy, extras={'chosen_B': np.float32([1, 0, -1, -1])})
-  edges = pref.GivenMargin()(np.float32([0.0, 0.5, 9, 9]), traj)
+  edges = pref.GivenMargin()(
+    CreditContext(np.float32([0.0, 0.5, 9, 9]), traj)
+  ).value
   np.testing.assert_array_equal(edges.weight_NE, [[1.0], [0.0]])
   loss = pref.PairLoss(score=pref.FinalValue(), link=pref.Sigmoid())
   value, _ = evaluate(loss, traj.replace(edges=edges), stats)
   assert value == pytest.approx(0.201413, abs=1e-6)
-  plain = pref.GivenMargin(scale=0.0)(np.float32([0.0, 0.5, 9, 9]), traj)
-  given = pref.Given()(None, traj)
+  plain = pref.GivenMargin(scale=0.0)(
+    CreditContext(np.float32([0.0, 0.5, 9, 9]), traj)
+  ).value
+  given = pref.Given()(CreditContext(None, traj)).value
   np.testing.assert_array_equal(plain.margin_NE, given.margin_NE)
 
 
@@ -112,12 +119,16 @@ def test_rankings_are_all_their_pairs(toy):
   values = np.float32([[2], [1], [0], [-1]]) + 5  # a number added to all
   stats = {'logp': 0 * values, 'values_after': values}
   traj = toy.trajectories(np.ones((4, 1)), group_size=4)
-  traj = traj.replace(edges=method.pairs(np.float32([9, 4, 3, 0]), traj))
+  traj = traj.replace(
+    edges=method.pairs(CreditContext(np.float32([9, 4, 3, 0]), traj)).value
+  )
   value, metrics = evaluate(method.losses[0], traj, stats)
   assert value == pytest.approx(0.2070, abs=5e-5)
   assert metrics['preference/accuracy'] == 1.0
   pair = toy.trajectories(np.ones((2, 1)), group_size=2)
-  pair = pair.replace(edges=method.pairs(np.float32([9, 4]), pair))
+  pair = pair.replace(
+    edges=method.pairs(CreditContext(np.float32([9, 4]), pair)).value
+  )
   stats = {name: x[:2] for name, x in stats.items()}
   value, _ = evaluate(method.losses[0], pair, stats)
   assert value == pytest.approx(0.3133, abs=5e-5)

@@ -14,6 +14,7 @@ from rl_jax.pieces.preferences import (
   MeanLogp,
   SumLogp,
 )
+from rl_jax.pieces.roles import LossContext
 
 # Two rows: S = -10 in 5 tokens, -12 in 6; S_ref = -11, -11.5.
 MASK = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1]])
@@ -30,7 +31,7 @@ def scored(score, toy, logp=LOGP, mask=MASK, ref=REF, **fields):
     **fields,
   )
   logp = jnp.asarray(np.where(mask > 0, logp, 5.0), jnp.float32)
-  return np.asarray(score({'logp': logp}, traj))
+  return np.asarray(score(LossContext({'logp': logp}, traj)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_odds_by_hand_and_their_limit(toy):
 
   def total(x):
     traj = toy.trajectories(MASK, group_size=2)
-    return LogOdds()({'logp': x}, traj).sum()
+    return LogOdds()(LossContext({'logp': x}, traj)).sum()
 
   for mean in (0.0, -1e-9, -0.5, -60.0):
     value, slope = jax.value_and_grad(total)(jnp.asarray(MASK * mean))

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.flags.configuration import load_method
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 ARRAYS = [jnp.array([[x]]) for x in (1.5, 0.5)]
 
@@ -53,8 +55,60 @@ def test_edges_by_hand(toy):
       'confidence_B': np.array([1, 1, 0.8, 1, 0.5, 1, 1, 1]),
     },
   )
-  edges = pref.SearchPairs()(traj.reward_B, traj)
+  edges = pref.SearchPairs()(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(edges.weight_NE, [[0, 0, 1, 0], [1, 0, 0, 0]])
   np.testing.assert_array_equal(edges.win_NE, [[0, 1, 2, 3]] * 2)
   assert edges.lose_NE[0, 2] == 0 and edges.lose_NE[1, 0] == 3
-  assert edges.margin_NE[0, 2] == np.float32(0.8)
+  assert edges.confidence_NE[0, 2] == np.float32(0.8)
+  np.testing.assert_array_equal(edges.margin_NE, 0.0)  # no target
+
+
+# Log-ratios of two pairs of steps, as sure as searches were of them.
+RATIOS, SURE = (-1.76421, -2.07409), (0.8, 0.25)
+
+
+def losses_of_pairs(method, toy, logp):
+  """The losses of a method on the pairs of a search, one in each group."""
+  traj = toy.trajectories(
+    np.ones((4, 1)),
+    group_size=2,
+    logp_ref_BT=np.zeros((4, 1)),
+    extras={
+      'search_pair_B': np.array([1, -1, 1, -1]),
+      'confidence_B': np.array([SURE[0], 1, SURE[1], 1]),
+    },
+  )
+  traj = traj.replace(
+    edges=method.pairs(CreditContext(traj.reward_B, traj)).value
+  )
+  stats = {'logp': jnp.asarray(logp, jnp.float32)[:, None]}
+  return [
+    float(one(LossContext(stats, traj, None)).value) for one in method.losses
+  ]
+
+
+@pytest.mark.parametrize(
+  'name, expected',
+  [
+    # Mean of -log sigmoid(beta h), beta 0.1.
+    ('mcts_dpo@hard', 0.793731),
+    # e = 0.2 and, of a confidence below 1/2, 1/2: mean of
+    # -(1 - e) log sigmoid(beta h) - e log sigmoid(-beta h).
+    ('mcts_dpo', 0.724238),
+  ],
+)
+def test_the_confidence_is_no_target(toy, name, expected):
+  """E1: it smooths the labels of the one and is not read by the other."""
+  logp = [RATIOS[0], 0.0, RATIOS[1], 0.0]
+  (found,) = losses_of_pairs(load_method(name), toy, logp)
+  np.testing.assert_allclose(found, expected, rtol=2e-6)
+
+
+def test_odds_of_steps_have_no_target(toy):
+  """E1: 0.1 times the mean of -log sigmoid of the log odds ratio."""
+  win, lose = np.array([-0.9, -1.2]), np.array([-0.4, -2.0])
+  logp = np.stack([win, lose], axis=1).ravel()
+  odds = lambda x: x - np.log1p(-np.exp(x))
+  expected = 0.1 * np.mean(softplus(odds(lose) - odds(win)))
+  found, _ = losses_of_pairs(load_method('cosmos'), toy, logp)
+  np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import LossContext
 from rl_jax.types import Edges
 
 # One token a row: D = 1 and -0.5 against a reference of 0, so that DPO with
@@ -28,7 +29,7 @@ def loss(toy, distance, pairs=1, **fields):
   )
   stats = {'logp': jnp.asarray(RATIO[: 2 * pairs], jnp.float32)}
   piece = DPO.replace(weight=pref.SemanticConsistency(**fields))
-  return piece(stats, traj, jax.random.key(0))[0]
+  return piece(LossContext(stats, traj, jax.random.key(0))).value
 
 
 def test_by_hand(toy):

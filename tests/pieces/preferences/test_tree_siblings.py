@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import preferences as pref
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 DPO = pref.PairLoss(score=pref.LogRatio(beta=1.0), link=pref.Sigmoid())
 # A tree of two steps and two leaves below each: token 0 is the first step,
@@ -33,7 +34,7 @@ def rows(toy, reward=REWARD, mask=MASK, **fields):
 
 def evaluate(piece, traj, ratio=RATIO):
   """Loss, slope in the log-ratios, and metrics."""
-  call = lambda x: piece({'logp': x}, traj, None)
+  call = lambda x: piece(LossContext({'logp': x}, traj, None))[:2]
   (value, metrics), slope = jax.value_and_grad(call, has_aux=True)(
     jnp.asarray(ratio, jnp.float32)
   )
@@ -97,7 +98,7 @@ def test_a_tree_of_leaves_alone_is_best_against_worst(toy):
   none = {'node_BK': np.zeros((4, 0)), 'edge_end_BK': np.zeros((4, 0))}
   traj = traj.replace(extras={k: jnp.asarray(x) for k, x in none.items()})
   value, slope, _ = evaluate(pref.TreeSiblings(loss=DPO), traj)
-  edges = pref.BestWorst()(traj.reward_B, traj)
+  edges = pref.BestWorst()(CreditContext(traj.reward_B, traj)).value
   plain, other, _ = evaluate(DPO, traj.replace(edges=edges))
   assert value == plain
   np.testing.assert_array_equal(slope, other)

@@ -12,6 +12,7 @@ from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 
@@ -22,7 +23,7 @@ def evaluate(toy, piece, gaps, state):
   traj = toy.trajectories(
     np.ones(logp.shape), group_size=1, logp_ref_BT=np.zeros(logp.shape)
   )
-  return piece({'logp': logp}, traj, KEY, state=state)
+  return piece(LossContext({'logp': logp}, traj, KEY, state=state))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_without_a_trained_token_it_stays(toy):
     weight_B=np.zeros(1),
   )
   stats = {'logp': jnp.zeros((1, 2))}
-  _, _, after = piece(stats, traj, KEY, state=piece.init(3))
+  _, _, after = piece(LossContext(stats, traj, KEY, state=piece.init(3)))
   assert after['beta'] == 0.5
 
 
@@ -69,7 +70,9 @@ def test_without_gain_it_is_the_plain_penalty(toy):
   traj = toy.trajectories(
     np.ones((1, 2)), group_size=1, logp_ref_BT=np.zeros((1, 2))
   )
-  np.testing.assert_array_equal(loss, plain({'logp': logp}, traj, KEY)[0])
+  np.testing.assert_array_equal(
+    loss, plain(LossContext({'logp': logp}, traj, KEY)).value
+  )
   assert after['beta'] == state['beta']
 
 

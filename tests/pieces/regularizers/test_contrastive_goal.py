@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces.regularizers import ContrastiveGoal
+from rl_jax.pieces.roles import LossContext
 from rl_jax.types import Edges
 
 
@@ -20,7 +21,9 @@ def evaluate(toy, hidden, mask, weight=1.0, **fields):
   )
   traj = toy.trajectories(mask, group_size=2, edges=edges)
   piece = ContrastiveGoal(**fields)
-  loss = lambda h: piece({'hidden': h}, traj, jax.random.key(0))
+  loss = lambda h: piece(LossContext({'hidden': h}, traj, jax.random.key(0)))[
+    :2
+  ]
   (value, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(
     jnp.asarray(hidden, jnp.float32)
   )

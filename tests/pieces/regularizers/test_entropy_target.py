@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 ENTROPY = jnp.array([[2.0, 0.5], [0.5, 9.0]])
@@ -16,7 +17,7 @@ def loss_and_gradient(toy, **fields):
   """Of two rows whose last token is padding."""
   piece = regularizers.EntropyTarget(coef=0.3, **fields)
   traj = toy.trajectories(MASK, group_size=2)
-  loss = lambda x: piece({'entropy': x}, traj, KEY)[0]
+  loss = lambda x: piece(LossContext({'entropy': x}, traj, KEY)).value
   return jax.value_and_grad(loss)(ENTROPY)
 
 
@@ -36,7 +37,9 @@ def test_target_zero_is_a_penalty_on_entropy(toy):
   _, gradient = loss_and_gradient(toy, target=0.0)
   bonus = regularizers.EntropyBonus(coef=-0.3)
   traj = toy.trajectories(MASK, group_size=2)
-  value = lambda x: (bonus({'entropy': x}, traj, KEY)[0] * MASK).sum() / 3
+  value = lambda x: (
+    (bonus(LossContext({'entropy': x}, traj, KEY)).value * MASK).sum() / 3
+  )
   np.testing.assert_allclose(gradient, jax.grad(value)(ENTROPY), rtol=1e-6)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from rl_jax.method import Method
 from rl_jax.pieces import losses, regularizers
 from rl_jax.pieces.policies import Average, Frozen
+from rl_jax.pieces.roles import LossContext
 
 
 def test_loss_by_hand(toy):
@@ -15,9 +16,9 @@ def test_loss_by_hand(toy):
   traj = toy.trajectories(np.ones((1, 2)), group_size=1)
 
   def loss(kl):
-    value, _ = regularizers.ExactKL(coef=0.5)(
-      {'full_kl': kl}, traj, jax.random.key(0)
-    )
+    value = regularizers.ExactKL(coef=0.5)(
+      LossContext({'full_kl': kl}, traj, jax.random.key(0))
+    ).value
     return value.sum(), value
 
   (_, value), gradient = jax.value_and_grad(loss, has_aux=True)(kl)

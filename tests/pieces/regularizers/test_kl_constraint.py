@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 OLD = np.full((2, 2), -1.0)
 
@@ -17,7 +18,7 @@ def evaluate(toy, piece, change, **fields):
   )
 
   def value(x):
-    return piece({'logp': x}, traj, jax.random.key(0))[0]
+    return piece(LossContext({'logp': x}, traj, jax.random.key(0))).value
 
   return jax.value_and_grad(value)(jnp.asarray(OLD + change, jnp.float32))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 # logp = ln .5, ref = ln .25, then ln .2 and ln .4; x = ref - logp = -+ ln 2.
 LOGP, REF = np.log([[0.5, 0.2]]), np.log([[0.25, 0.4]])
@@ -28,7 +29,7 @@ def test_by_hand(toy, estimator, value, push):
   loss = regularizers.KLPenalty(coef=0.1, estimator=estimator)
   traj = toy.trajectories(np.ones((1, 2)), group_size=1, logp_ref_BT=REF)
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
-  actual, metrics = loss(stats, traj, jax.random.key(0))
+  actual, metrics, _ = loss(LossContext(stats, traj, jax.random.key(0)))
   np.testing.assert_allclose(actual, [0.1 * np.array(value)], rtol=1e-5)
   np.testing.assert_allclose(metrics['policy/kl_ref'], [value], rtol=1e-5)
   coefficient = toy.coefficient(loss, LOGP, logp_ref_BT=REF)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 # Falls .4 and -.1 in the first action (sum .3), -.2 and .1 in the second (-.1).
 LOGP = np.array([[-1.4, -0.9, 0.0, -0.8, -1.1]])
@@ -36,7 +37,7 @@ def test_by_hand(toy, gate, value, expected):
     MASK, group_size=1, logp_old_BT=OLD, advantages_BT=GOOD
   )
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
-  loss, _ = piece(stats, traj, jax.random.key(0))
+  loss = piece(LossContext(stats, traj, jax.random.key(0))).value
   np.testing.assert_allclose((loss * MASK).sum() / 4, value, rtol=1e-5)
   np.testing.assert_allclose(coefficient(toy, piece), expected, rtol=1e-6)
 

@@ -9,6 +9,8 @@ from configs import bandit
 from rl_jax.config import validate
 from rl_jax.learning import objective, statistics
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.statistics import ObservationLogp
 from rl_jax.tasks import KeyDoor, MemoryWindow
 from rl_jax.types import ENVIRONMENT, POLICY
@@ -27,7 +29,7 @@ def test_by_hand(toy):
   """-.5 times the mean of -1, -3 and -2: the last row is not trained."""
   traj = rows(toy, weight_B=np.array([1.0, 0.5, 0.0]))
   piece = regularizers.ObservationLoss(coef=0.5)
-  loss = lambda x: piece({'observation_logp': x}, traj, KEY)[0]
+  loss = lambda x: piece(LossContext({'observation_logp': x}, traj, KEY)).value
   value, gradient = jax.value_and_grad(loss)(LOGP)
   np.testing.assert_allclose(value, 1.0, rtol=1e-6)
   sixth = np.array([[0, 1, 1], [0, 1, 0], [0, 0, 0]]) / 6
@@ -57,9 +59,9 @@ def test_observations_that_repeat_are_refused():
   """What was said and done would be learned several times."""
   rollout = type('Rollout', (), {'turns': 1})()
   piece = regularizers.ObservationLoss()
-  piece.check_rollout(KeyDoor(), rollout)
+  piece.check(CheckContext(task=KeyDoor(), rollout=rollout))
   with pytest.raises(ValueError, match='MemoryWindow repeat what was said'):
-    piece.check_rollout(MemoryWindow(KeyDoor()), rollout)
+    piece.check(CheckContext(task=MemoryWindow(KeyDoor()), rollout=rollout))
 
 
 def test_the_statistic_is_the_likelihood_of_the_token(tiny):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import regularizers
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 # Two rows of two tokens, of which one is masked; three experts, k = 2.
@@ -21,7 +22,7 @@ def evaluate(toy, probs, taken, coef=1.0, **fields):
   traj = toy.trajectories(MASK, group_size=2, **fields)
   stats = {'router_probs': jnp.asarray(probs), 'router_taken': taken}
   piece = regularizers.RouterBalance(coef=coef)
-  return piece(stats, traj, KEY)
+  return piece(LossContext(stats, traj, KEY))[:2]
 
 
 def test_by_hand(toy):

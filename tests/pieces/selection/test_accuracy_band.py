@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
+from rl_jax.pieces.roles import CreditContext
 
 # Means 0, 1/4, 1/2, 3/4, 1.
 REWARD = np.array([[k > i for i in range(4)] for k in range(5)], np.float32)
@@ -17,7 +18,9 @@ def kept(toy, valid=None, reward=REWARD, **fields):
     reward_B=np.ravel(reward),
     valid_B=np.ones(20) if valid is None else np.asarray(valid).ravel(),
   )
-  return selection.AccuracyBand(**fields)(traj)
+  return selection.AccuracyBand(**fields)(
+    CreditContext(traj.reward_B, traj)
+  ).value
 
 
 @pytest.mark.parametrize(
@@ -34,13 +37,28 @@ def test_by_hand(toy, low, high, expected):
   np.testing.assert_array_equal(kept(toy, low=low, high=high), expected)
 
 
+@pytest.mark.parametrize('reward', np.linspace(0.1, 0.9, 9))
+def test_both_ends_belong_to_the_band_in_float32(toy, reward):
+  """Five equal rewards, whose float32 mean is not always that number."""
+  for size in (3, 5, 6, 7):
+    traj = toy.trajectories(
+      np.ones((size, 1)), group_size=size, reward_B=np.full(size, reward)
+    )
+    for low, high in ((float(reward), 1.0), (0.0, float(reward))):
+      band = selection.AccuracyBand(low=low, high=high)
+      np.testing.assert_array_equal(
+        band(CreditContext(traj.reward_B, traj)).value, [1]
+      )
+
+
 def test_open_ends_are_dynamic_sampling(toy):
   """E0: any band inside (0, 1) around 1/4 to 3/4 equals ZeroVariance here."""
   traj = toy.trajectories(
     np.ones((20, 1)), group_size=4, reward_B=REWARD.ravel()
   )
   np.testing.assert_array_equal(
-    kept(toy, low=0.01, high=0.99), selection.ZeroVariance()(traj)
+    kept(toy, low=0.01, high=0.99),
+    selection.ZeroVariance()(CreditContext(traj.reward_B, traj)).value,
   )
 
 

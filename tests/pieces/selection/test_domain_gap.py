@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
+from rl_jax.pieces.piece import CheckContext
 
 KEY = jax.random.key(0)
 
@@ -148,6 +149,6 @@ def test_domains_that_a_skipped_prompt_shifts_are_refused():
     example_id = list.__getitem__
 
   selector = selection.DomainGap(domains=3)
-  selector.check_prompts(Usable([0, 1, 2]))
+  selector.check(CheckContext(prompts=Usable([0, 1, 2])))
   with pytest.raises(ValueError, match='DomainGap reads the level of a prompt'):
-    selector.check_prompts(Usable([0, 2, 3]))
+    selector.check(CheckContext(prompts=Usable([0, 2, 3])))

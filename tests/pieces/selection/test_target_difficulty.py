@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import selection
+from rl_jax.pieces.piece import CheckContext
 
 KEY = jax.random.key(0)
 
@@ -108,9 +109,9 @@ def usable(ids):
 def test_levels_that_a_skipped_prompt_shifts_are_refused():
   """Prompt 2, of level 2, would stand at place 1; a last one shifts nothing."""
   selector = selection.TargetDifficulty(levels=4)
-  selector.check_prompts(usable([0, 1, 2, 3]))
+  selector.check(CheckContext(prompts=usable([0, 1, 2, 3])))
   with pytest.raises(ValueError, match="'skip' left out 1 over-long prompts"):
-    selector.check_prompts(usable([0, 2, 3]))
+    selector.check(CheckContext(prompts=usable([0, 2, 3])))
 
 
 def test_more_than_there_are():

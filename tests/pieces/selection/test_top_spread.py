@@ -6,6 +6,7 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.config import validate
 from rl_jax.pieces import selection
+from rl_jax.pieces.roles import CreditContext
 
 # Deviations 0, .5, .5774, 0.
 REWARD = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
@@ -20,7 +21,9 @@ def kept(toy, fraction, reward=REWARD, **fields):
     reward_B=reward.ravel(),
     **fields,
   )
-  return selection.TopSpread(fraction=fraction)(traj).tolist()
+  return selection.TopSpread(fraction=fraction)(
+    CreditContext(traj.reward_B, traj)
+  ).value.tolist()
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,15 @@ def test_units_and_order_change_nothing(toy):
   assert kept(toy, 0.5, 3.0 - 2.0 * REWARD) == [0, 1, 1, 0]
   assert kept(toy, 0.5, REWARD[:, ::-1]) == [0, 1, 1, 0]
   assert kept(toy, 0.5, REWARD[[2, 0, 3, 1]]) == [1, 0, 0, 1]
+
+
+def test_groups_of_equal_rewards_stay_together_in_any_order(toy):
+  """E0: the float32 sum of their squares depends on the order."""
+  rng = np.random.default_rng(0)
+  for _ in range(20):
+    group = rng.choice([0.1, 0.3, 0.7, 0.9], 4)
+    reward = [rng.permutation(group) for _ in range(4)]
+    assert kept(toy, 0.25, reward) == [1, 1, 1, 1]
 
 
 def test_several_rollouts_are_refused():

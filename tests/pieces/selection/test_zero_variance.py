@@ -3,6 +3,7 @@
 import numpy as np
 
 from rl_jax.pieces import selection
+from rl_jax.pieces.roles import CreditContext
 
 
 def test_by_hand(toy):
@@ -15,7 +16,10 @@ def test_by_hand(toy):
     reward_B=reward.ravel().astype(np.float32),
     valid_B=valid.ravel().astype(np.float32),
   )
-  np.testing.assert_array_equal(selection.ZeroVariance()(traj), [1, 0, 0, 0])
+  np.testing.assert_array_equal(
+    selection.ZeroVariance()(CreditContext(traj.reward_B, traj)).value,
+    [1, 0, 0, 0],
+  )
 
 
 def test_a_named_component_decides(toy):
@@ -28,8 +32,12 @@ def test_a_named_component_decides(toy):
   )
   by_total = selection.ZeroVariance()
   by_outcome = selection.ZeroVariance(component='outcome')
-  np.testing.assert_array_equal(by_total(traj), [1, 1])
-  np.testing.assert_array_equal(by_outcome(traj), [1, 0])
+  np.testing.assert_array_equal(
+    by_total(CreditContext(traj.reward_B, traj)).value, [1, 1]
+  )
+  np.testing.assert_array_equal(
+    by_outcome(CreditContext(traj.reward_B, traj)).value, [1, 0]
+  )
 
 
 def test_order_inside_a_group_does_not_matter(toy):
@@ -39,4 +47,6 @@ def test_order_inside_a_group_does_not_matter(toy):
     traj = toy.trajectories(
       np.ones((4, 1)), group_size=4, reward_B=np.roll(reward, shift)
     )
-    np.testing.assert_array_equal(selection.ZeroVariance()(traj), [1])
+    np.testing.assert_array_equal(
+      selection.ZeroVariance()(CreditContext(traj.reward_B, traj)).value, [1]
+    )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 OLD = np.array([[-1.0, -2.0, 0.0], [-1.0, -1.0, 0.0]])
 REF = np.array([[-1.5, -1.0, 0.0], [-3.0, -2.0, 0.0]])
@@ -19,7 +20,7 @@ def shaped(toy, piece, rewards=(1.0, 0.0), state=None, **fields):
   fields = {'logp_old_BT': OLD, 'logp_ref_BT': REF} | fields
   traj = toy.trajectories(MASK, group_size=1, **fields)
   state = piece.init(1) if state is None else state
-  reward_BT, state = piece(jnp.array(rewards), traj, state)
+  reward_BT, state = piece(CreditContext(jnp.array(rewards), traj, state))
   return reward_BT, state
 
 
@@ -53,7 +54,9 @@ def test_gain_zero_is_kl_in_reward(toy):
   piece = shaping.AdaptiveKLInReward(start=0.3, gain=0.0)
   reward_BT, state = shaped(toy, piece)
   traj = toy.trajectories(MASK, group_size=1, logp_old_BT=OLD, logp_ref_BT=REF)
-  plain = shaping.KLInReward(coef=0.3)(jnp.array([1.0, 0.0]), traj)
+  plain = shaping.KLInReward(coef=0.3)(
+    CreditContext(jnp.array([1.0, 0.0]), traj)
+  ).value
   np.testing.assert_array_equal(reward_BT, plain)
   np.testing.assert_array_equal(state['beta'], np.float32(0.3))
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, mode, forced, reward, valid=None, **fields):
@@ -18,7 +19,9 @@ def shaped(toy, mode, forced, reward, valid=None, **fields):
     valid_B=np.ones(B) if valid is None else np.asarray(valid, np.float32),
     extras={'mode_B': np.asarray(mode), 'forced_B': np.asarray(forced)},
   )
-  return shaping.AdaptiveModeReward(**fields)(jnp.asarray(reward), traj)
+  return shaping.AdaptiveModeReward(**fields)(
+    CreditContext(jnp.asarray(reward), traj)
+  ).value
 
 
 @pytest.mark.parametrize(

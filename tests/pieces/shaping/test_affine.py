@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def test_by_hand(toy):
@@ -12,8 +13,12 @@ def test_by_hand(toy):
   traj = toy.trajectories(np.ones((3, 1)), group_size=3)
   reward = jnp.array([0.0, 1.0, 0.5])
   signed = shaping.Affine(scale=2.0, offset=-1.0)
-  np.testing.assert_array_equal(signed(reward, traj), [-1, 1, 0])
-  np.testing.assert_array_equal(shaping.Affine()(reward, traj), reward)
+  np.testing.assert_array_equal(
+    signed(CreditContext(reward, traj)).value, [-1, 1, 0]
+  )
+  np.testing.assert_array_equal(
+    shaping.Affine()(CreditContext(reward, traj)).value, reward
+  )
 
 
 def test_fields_are_checked():

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import credit, shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def reward(toy, ids, valid=None):
@@ -15,7 +16,9 @@ def reward(toy, ids, valid=None):
     valid_B=np.ones(B, np.float32) if valid is None else np.array(valid),
     extras={'cluster_id_B': np.asarray(ids)},
   )
-  return traj, shaping.ClusterFrequency()(jnp.zeros(B), traj)
+  return traj, shaping.ClusterFrequency()(
+    CreditContext(jnp.zeros(B), traj)
+  ).value
 
 
 def test_by_hand(toy):
@@ -23,7 +26,9 @@ def test_by_hand(toy):
   mean 3/7, deviations 1, -1, -2 sevenths, std sqrt(10/6)/7."""
   traj, R = reward(toy, [5, 5, 5, 5, 8, 8, 1])
   np.testing.assert_allclose(R * 7, [4, 4, 4, 4, 2, 2, 1], rtol=1e-6)
-  A = credit.GroupScale(eps=1e-4)(credit.GroupCenter()(R, traj), traj)
+  A = credit.GroupScale(eps=1e-4)(
+    CreditContext(credit.GroupCenter()(CreditContext(R, traj)).value, traj)
+  ).value
   expected = [0.77418] * 4 + [-0.77418] * 2 + [-1.54835]
   np.testing.assert_allclose(A, expected, rtol=2e-5)
 

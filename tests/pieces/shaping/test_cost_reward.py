@@ -1,8 +1,10 @@
 """Rewards that fall with the cost, by hand."""
 
 import numpy as np
+import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, cost, reward, state=None, valid=None, **fields):
@@ -15,7 +17,7 @@ def shaped(toy, cost, reward, state=None, valid=None, **fields):
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
   )
   state = piece.init(5) if state is None else state
-  return piece(np.asarray(reward, np.float32), traj, state)
+  return piece(CreditContext(np.asarray(reward, np.float32), traj, state))
 
 
 def test_three_costs_by_hand(toy):
@@ -32,6 +34,27 @@ def test_alpha_0_changes_nothing_and_equal_costs_are_a_half(toy):
   np.testing.assert_allclose(found, [1, 0, 1])
   found, _ = shaped(toy, [4, 4], [1, 1])
   np.testing.assert_allclose(found, [0.7, 0.7], rtol=1e-6)
+
+
+@pytest.mark.parametrize('cost', np.linspace(0.1, 1.1, 11))
+def test_equal_costs_are_equal_in_float32(toy, cost):
+  """A right row has .4 + .6 / 2, however many have that cost: 88 cases.
+
+  So it is beside a few others, where both percentiles lie among equal costs.
+  """
+  for count in range(2, 10):
+    found, _ = shaped(toy, [cost] * count, [1] * count)
+    np.testing.assert_allclose(found, 0.7, rtol=1e-6)
+  costs = [0.01] + [cost] * 98 + [100.0]
+  found, _ = shaped(toy, costs, [1] * 100)
+  np.testing.assert_allclose(found, 0.7, rtol=1e-6)
+
+
+def test_costs_that_differ_by_rounding_are_equal(toy):
+  """Sums of prices in another order, of 3e-7 of their size."""
+  costs = [0.3, 0.3000001]
+  found, _ = shaped(toy, costs, [1, 1])
+  np.testing.assert_allclose(found, 0.7, rtol=1e-6)
 
 
 def test_the_window_holds_the_last_costs_of_valid_rows(toy):

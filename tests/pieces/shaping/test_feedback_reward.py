@@ -9,6 +9,7 @@ import pytest
 
 from rl_jax.pieces import shaping
 from rl_jax.pieces.ops import feedback, moments
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.shaping import FeedbackReward
 from rl_jax.types import ENVIRONMENT, POLICY, Turns
 
@@ -43,7 +44,7 @@ def run(piece, *trajs, reward=None):
   state = piece.init(1)
   for traj in trajs:
     given = jnp.zeros(traj.mask_BT.shape[0]) if reward is None else reward
-    shaped, state = piece(given, traj, state)
+    shaped, state = piece(CreditContext(given, traj, state))
   return np.asarray(shaped)[:, ::2], state
 
 

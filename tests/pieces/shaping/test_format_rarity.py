@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def rollout(toy, formats=(0, 1, 1, 1, 1, 1, 1, 1)):
@@ -28,7 +29,9 @@ def at(steps):
 )
 def test_factor_by_hand(toy, steps, rare, common):
   """t = 0, T/2, T, and beyond, where it stays 1."""
-  R, _ = shaping.FormatRarity()(jnp.ones(8), rollout(toy), at(steps))
+  R, _ = shaping.FormatRarity()(
+    CreditContext(jnp.ones(8), rollout(toy), at(steps))
+  )
   np.testing.assert_allclose(R, [rare] + [common] * 7, rtol=1e-5)
 
 
@@ -36,8 +39,10 @@ def test_common_right_answers_can_turn_negative(toy):
   """R = 1 but for sample 3, t = 0: A = 2.44336, -.28411, and -.73869."""
   traj = rollout(toy)
   reward = jnp.array([1.0, 1, 1, 0, 1, 1, 1, 1])
-  R, _ = shaping.FormatRarity()(reward, traj, at(0))
-  A = credit.GroupScale()(credit.GroupCenter()(R, traj), traj)
+  R, _ = shaping.FormatRarity()(CreditContext(reward, traj, at(0)))
+  A = credit.GroupScale()(
+    CreditContext(credit.GroupCenter()(CreditContext(R, traj)).value, traj)
+  ).value
   expected = np.full(8, -0.28411)
   expected[[0, 3]] = 2.44336, -0.73869
   np.testing.assert_allclose(A, expected, rtol=2e-5)
@@ -46,7 +51,9 @@ def test_common_right_answers_can_turn_negative(toy):
 def test_one_format_is_grpo(toy):
   """E0: the reward as it was."""
   reward = jnp.arange(8.0)
-  R, _ = shaping.FormatRarity()(reward, rollout(toy, np.zeros(8)), at(0))
+  R, _ = shaping.FormatRarity()(
+    CreditContext(reward, rollout(toy, np.zeros(8)), at(0))
+  )
   np.testing.assert_array_equal(R, reward)
 
 
@@ -54,7 +61,7 @@ def test_invalid_rows_are_not_counted(toy):
   """Seven valid rows, two of format 1: 7 / 2 and 7 / 5."""
   traj = rollout(toy, [1, 1, 1, 0, 0, 0, 0, 0])
   traj = traj.replace(valid_B=jnp.ones(8).at[2].set(0.0))
-  R, _ = shaping.FormatRarity()(jnp.ones(8), traj, at(0))
+  R, _ = shaping.FormatRarity()(CreditContext(jnp.ones(8), traj, at(0)))
   np.testing.assert_allclose(R, [3.5, 3.5, 1] + [1.4] * 5, rtol=1e-6)
 
 
@@ -63,12 +70,12 @@ def test_state_counts_rollouts(toy):
   piece, traj, one = shaping.FormatRarity(), rollout(toy), jnp.ones(8)
   state = piece.init(3)
   for _ in range(4):
-    direct, state = piece(one, traj, state)
+    direct, state = piece(CreditContext(one, traj, state))
   half = piece.init(3)
   for _ in range(2):
-    _, half = piece(one, traj, half)
+    _, half = piece(CreditContext(one, traj, half))
   half = {k: jnp.asarray(np.array(v)) for k, v in half.items()}
   for _ in range(2):
-    resumed, half = piece(one, traj, half)
+    resumed, half = piece(CreditContext(one, traj, half))
   assert int(state['rollouts']) == int(half['rollouts']) == 4
   np.testing.assert_array_equal(direct, resumed)

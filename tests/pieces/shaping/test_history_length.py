@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def rollout(toy, length, right, ids=(0,)):
@@ -23,7 +24,7 @@ def shaped(toy, piece, length, right, shortest=1000.0):
   """R of one group with a known history."""
   traj = rollout(toy, length, right)
   state = {'shortest': jnp.array([shortest])}
-  return piece(traj.reward_B, traj, state)[0]
+  return piece(CreditContext(traj.reward_B, traj, state))[0]
 
 
 LENGTHS = [500, 1000, 1500, 2500]
@@ -86,10 +87,10 @@ def test_history_is_the_shortest_right_length(toy):
   piece = shaping.HistoryLength()
   state = piece.init(3)
   traj = rollout(toy, [9, 4, 7, 8, 5, 6], [1, 0, 1, 0, 1, 1], ids=(2, 0, 7))
-  R, state = piece(traj.reward_B, traj, state)
+  R, state = piece(CreditContext(traj.reward_B, traj, state))
   np.testing.assert_array_equal(R, traj.reward_B)  # all saw the old history
   np.testing.assert_array_equal(state['shortest'], [7, np.inf, 9])
-  R, state = piece(traj.reward_B, traj, state)
+  R, state = piece(CreditContext(traj.reward_B, traj, state))
   np.testing.assert_array_equal(state['shortest'], [7, np.inf, 9])
   np.testing.assert_allclose(R[:1], [1.0], atol=1e-6)  # L = h
   np.testing.assert_array_equal(R[4:], [1, 1])  # id 7 has no history
@@ -105,10 +106,10 @@ def test_state_survives_a_save(toy, shape):
   ]
   state = half = piece.init(2)
   for i, traj in enumerate(steps):
-    direct, state = piece(traj.reward_B, traj, state)
+    direct, state = piece(CreditContext(traj.reward_B, traj, state))
     if i == 2:
       half = {k: jnp.asarray(np.array(v)) for k, v in half.items()}
-    resumed, half = piece(traj.reward_B, traj, half)
+    resumed, half = piece(CreditContext(traj.reward_B, traj, half))
   np.testing.assert_array_equal(direct, resumed)
   np.testing.assert_array_equal(state['shortest'], half['shortest'])
   np.testing.assert_array_equal(state['shortest'], [6, 5])

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.shaping import ImplicitReward, KLInReward
 from rl_jax.pieces.statistics import Chunk, PolicyLogp
 
@@ -26,17 +27,19 @@ def rows(toy):
 def test_by_hand(toy):
   """RTO: clip(0.05 * 2) - 0.01 * 0.5, and so on; the reward at the end."""
   traj = rows(toy)
-  reward = KLInReward(coef=0.01)(traj.reward_B, traj)
-  found = ImplicitReward()(reward, traj)
+  reward = KLInReward(coef=0.01)(CreditContext(traj.reward_B, traj)).value
+  found = ImplicitReward()(CreditContext(reward, traj)).value
   np.testing.assert_allclose(found, [[0.045, -0.021, 1.032, 0]], atol=1e-6)
 
 
 def test_sums_are_the_reward_of_dpo(toy):
   """beta times the log-ratio of the whole response; 0 without a coefficient."""
   traj = rows(toy)
-  found = ImplicitReward(coef=0.1, clip=None)(0.0 * traj.reward_B, traj)
+  found = ImplicitReward(coef=0.1, clip=None)(
+    CreditContext(0.0 * traj.reward_B, traj)
+  ).value
   np.testing.assert_allclose(found.sum(), 0.1 * 2.2, rtol=1e-6)
-  none = ImplicitReward(coef=0.0)(traj.reward_B, traj)
+  none = ImplicitReward(coef=0.0)(CreditContext(traj.reward_B, traj)).value
   np.testing.assert_array_equal(none, [[0, 0, 1.0, 0]])
 
 

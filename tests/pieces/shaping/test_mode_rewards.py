@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, mode, outcome, reward=None, **fields):
@@ -17,7 +18,9 @@ def shaped(toy, mode, outcome, reward=None, **fields):
     rewards={'outcome': np.asarray(outcome, np.float32)},
     extras={'mode_B': np.asarray(mode)},
   )
-  return shaping.ModeRewards(**fields)(jnp.asarray(reward), traj)
+  return shaping.ModeRewards(**fields)(
+    CreditContext(jnp.asarray(reward), traj)
+  ).value
 
 
 def test_by_hand(toy):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def rollout(toy, piece, state, rewards, prompts=(0,), valid=None):
@@ -15,7 +16,7 @@ def rollout(toy, piece, state, rewards, prompts=(0,), valid=None):
     valid_B=valid,
     prompt_id_N=np.array(prompts, np.int32),
   )
-  return piece(np.float32(rewards), traj, state)
+  return piece(CreditContext(np.float32(rewards), traj, state))
 
 
 def test_by_hand(toy):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 # (N, rank of the first hit) -> 1 + 1/sqrt(N k) or 1 - 1/N; N < 0: malformed.
 TABLE = [
@@ -29,7 +30,9 @@ def rewards(toy, pairs, **fields):
     group_size=1,
     extras={'num_answers_B': pairs[:, 0], 'hit_rank_B': pairs[:, 1]},
   )
-  return shaping.RankedAnswers(**fields)(jnp.full(len(pairs), 7.0), traj)
+  return shaping.RankedAnswers(**fields)(
+    CreditContext(jnp.full(len(pairs), 7.0), traj)
+  ).value
 
 
 def test_by_hand(toy):
@@ -57,4 +60,4 @@ def test_a_missing_key_is_named(toy):
   """Nothing is guessed."""
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   with pytest.raises(ValueError, match='num_answers_B'):
-    shaping.RankedAnswers()(jnp.zeros(1), traj)
+    shaping.RankedAnswers()(CreditContext(jnp.zeros(1), traj))

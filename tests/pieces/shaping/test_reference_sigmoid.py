@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def par(toy, reward, reference=(1.0, 3.0), length=None, **fields):
@@ -17,7 +18,9 @@ def par(toy, reward, reference=(1.0, 3.0), length=None, **fields):
     length_B=length.astype(np.int32),
     extras={'reference_reward_NM': np.asarray([reference])},
   )
-  return shaping.ReferenceSigmoid(**fields)(jnp.asarray(reward), traj)
+  return shaping.ReferenceSigmoid(**fields)(
+    CreditContext(jnp.asarray(reward), traj)
+  ).value
 
 
 def test_by_hand(toy):
@@ -65,7 +68,9 @@ def test_a_ceiling_comes_before_the_length_penalty(toy):
   found = par(toy, [4.0, 4.0, 2.0], length=[500, 1, 1], **fields)
   np.testing.assert_allclose(found, [1.0, 3.0, 2.0], rtol=1e-6)
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
-  alone = shaping.ReferenceSigmoid(**fields)(jnp.zeros(1), traj)
+  alone = shaping.ReferenceSigmoid(**fields)(
+    CreditContext(jnp.zeros(1), traj)
+  ).value
   np.testing.assert_array_equal(alone, [0.0])
   with pytest.raises(ValueError, match=r'ReferenceSigmoid.quantile = 0.85'):
     shaping.ReferenceSigmoid(references=False, quantile=0.85)
@@ -90,7 +95,7 @@ def test_the_centred_reward_is_grpo(toy):
 
   def scaled(x):
     for piece in (credit.GroupCenter(), credit.GroupScale()):
-      x = piece(x, traj)
+      x = piece(CreditContext(x, traj)).value
     return x
 
   plain = scaled(jnp.asarray(reward))
@@ -126,7 +131,7 @@ def test_a_missing_key_is_named(toy):
   """The references come from the data set."""
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   with pytest.raises(ValueError, match='reference_reward_NM'):
-    shaping.ReferenceSigmoid()(jnp.zeros(1), traj)
+    shaping.ReferenceSigmoid()(CreditContext(jnp.zeros(1), traj))
 
 
 def test_one_reference_as_a_component(toy):
@@ -137,5 +142,7 @@ def test_one_reference_as_a_component(toy):
     valid_B=np.asarray([1.0, 0.0, 1.0, 1.0]),
     rewards={'reference_reward': np.asarray([2.0, 0.0, 3.0, 3.0])},
   )
-  R = shaping.ReferenceSigmoid()(jnp.asarray([2.0, 2.0, 3.0, 4.0]), traj)
+  R = shaping.ReferenceSigmoid()(
+    CreditContext(jnp.asarray([2.0, 2.0, 3.0, 4.0]), traj)
+  ).value
   np.testing.assert_allclose(R, [0.5, 0.5, 0.5, 0.731059], rtol=1e-5)

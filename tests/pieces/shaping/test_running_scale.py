@@ -5,13 +5,16 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 
 def feed(toy, piece, state, *rollouts):
   """Feeds rollouts; the last scaled rewards and the state."""
   for reward in rollouts:
     traj = toy.trajectories(np.ones((len(reward), 1)), group_size=1)
-    scaled, state = piece(jnp.asarray(reward, jnp.float32), traj, state)
+    scaled, state = piece(
+      CreditContext(jnp.asarray(reward, jnp.float32), traj, state)
+    )
   return np.asarray(scaled), state
 
 
@@ -33,7 +36,7 @@ def test_rows_of_data_are_scaled_but_do_not_count(toy):
   piece, reward = shaping.RunningScale(), jnp.array([1.0, 3.0, 7.0])
   extras = {'logged_B': np.array([0.0, 0.0, 1.0])}
   traj = toy.trajectories(np.ones((3, 1)), group_size=1, extras=extras)
-  scaled, state = piece(reward, traj, piece.init(1))
+  scaled, state = piece(CreditContext(reward, traj, piece.init(1)))
   np.testing.assert_allclose(scaled, reward / 2**0.5, rtol=1e-5)
   assert state['count'] == 2
 
@@ -87,7 +90,9 @@ def test_invalid_rewards_are_not_counted(toy):
   traj = toy.trajectories(
     np.ones((3, 1)), group_size=1, valid_B=np.array([1.0, 1, 0])
   )
-  _, state = piece(jnp.array([1.0, 3.0, 99.0]), traj, piece.init(1))
+  _, state = piece(
+    CreditContext(jnp.array([1.0, 3.0, 99.0]), traj, piece.init(1))
+  )
   for name in state:
     np.testing.assert_array_equal(state[name], expected[name])
 

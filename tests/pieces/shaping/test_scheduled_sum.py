@@ -1,9 +1,13 @@
 """Weights of rewards that move."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
+from rl_jax.tasks import Bandit, RewardFunctions
 
 
 def rollout(toy, **parts):
@@ -21,7 +25,7 @@ def shaped(piece, traj, count):
   """Rewards of the last of some rollouts."""
   state = piece.init(1)
   for _ in range(count):
-    found, state = piece(traj.reward_B, traj, state)
+    found, state = piece(CreditContext(traj.reward_B, traj, state))
   return np.asarray(found)
 
 
@@ -51,3 +55,31 @@ def test_equal_weights_are_a_sum(toy):
 def test_bad_weights():
   with pytest.raises(ValueError, match=r'ScheduledSum.last = \(1.0,\)'):
     shaping.ScheduledSum(last=(1.0,))
+
+
+def test_components_of_a_reward_function_are_found(toy):
+  """ToolRL by its own function: names of the components carry the function's.
+
+  E0: as if the task returned them. A name that two functions have is refused.
+  """
+  task = RewardFunctions(
+    task=Bandit(), functions={'rl_jax.tasks.call_reward:toolrl': 1.0}
+  )
+  example = dataclasses.replace(
+    task.example('train', 0),
+    answer='<tool_call>\n{"name": "f", "parameters": {"x": 1}}\n</tool_call>',
+  )
+  call = '{"name": "f", "parameters": {"x": 1}}'
+  said = [
+    task.reward(example, f'{start}<tool_call>\n{call}\n</tool_call>')
+    for start in ('<think>a</think>\n', '')
+  ]
+  assert {'toolrl', 'toolrl/format', 'toolrl/correct'} <= set(said[0])
+  rewards = {name: [one[name] for one in said] for name in said[0]}
+  (piece,) = toy.get_method('toolrl').shaping
+  found = shaped(piece, rollout(toy, **rewards), 1)
+  np.testing.assert_array_equal(found, [4.0, 3.0])  # format 1 and 0, correct 3
+  with pytest.raises(
+    ValueError, match="components = .'format', 'correct'.*but"
+  ):
+    shaped(piece, rollout(toy, **rewards, **{'other/format': [0, 0]}), 1)

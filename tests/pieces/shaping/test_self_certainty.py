@@ -8,6 +8,7 @@ import pytest
 from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models import heads, spec, transformer
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.statistics import Certainty
 
 
@@ -19,7 +20,9 @@ def test_by_hand(toy):
     extras={'self_certainty': np.array([[1.0, 99, 3], [2, 99, 99]])},
   )
   for coef in (1.0, 0.5):
-    R = shaping.SelfCertainty(coef=coef)(jnp.array([5.0, 6.0]), traj)
+    R = shaping.SelfCertainty(coef=coef)(
+      CreditContext(jnp.array([5.0, 6.0]), traj)
+    ).value
     np.testing.assert_allclose(R, [2 * coef, 2 * coef], rtol=1e-6)
 
 

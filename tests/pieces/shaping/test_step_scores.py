@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 
 SCORES = np.array([[0.9, -1.0, 0.4, 0.6, 0.2, 0.1]])
 MASK = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])  # the last is no token
@@ -13,7 +14,9 @@ def evaluate(toy, reward=(0.0,), scores=SCORES, **fields):
   traj = toy.trajectories(
     MASK, group_size=1, extras={'step_score_BT': np.float32(scores)}
   )
-  return shaping.StepScores(**fields)(np.float32(reward), traj)
+  return shaping.StepScores(**fields)(
+    CreditContext(np.float32(reward), traj)
+  ).value
 
 
 def test_by_hand(toy):

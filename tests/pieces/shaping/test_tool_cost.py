@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import shaping
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import Turns
 
 
@@ -24,7 +25,7 @@ def shaped(toy, calls, reward, valid=None, split=False, **fields):
       calls_BK=by_turn,
     ),
   )
-  return shaping.ToolCost(**fields)(reward, traj)
+  return shaping.ToolCost(**fields)(CreditContext(reward, traj)).value
 
 
 @pytest.mark.parametrize('split', [False, True])
@@ -53,7 +54,9 @@ def test_equal_calls_change_nothing(toy):
   reward = [1.0, 0.5, 0.0]
   np.testing.assert_allclose(shaped(toy, [3, 3, 3], reward), reward, rtol=1e-6)
   traj = toy.trajectories(np.ones((3, 2)), group_size=3)
-  plain = shaping.ToolCost()(np.asarray(reward, np.float32), traj)
+  plain = shaping.ToolCost()(
+    CreditContext(np.asarray(reward, np.float32), traj)
+  ).value
   np.testing.assert_array_equal(plain, reward)
 
 

@@ -3,18 +3,34 @@
 import numpy as np
 import pytest
 
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.shaping import WinRate
 
+# Rock, paper, scissors: P(row beats column).
+CYCLE = [[0.5, 0, 1], [1, 0.5, 0], [0, 1, 0.5]]
 
-def rates(toy, reward, group_size=3, valid=None, opponent=None, **fields):
+
+def rates(
+  toy,
+  reward,
+  group_size=3,
+  valid=None,
+  opponent=None,
+  beats=None,
+  **fields,
+):
   reward = np.asarray(reward, np.float32)
   more = {} if valid is None else {'valid_B': np.asarray(valid, np.float32)}
-  if opponent is not None:
-    more['extras'] = {'opponent_B': np.asarray(opponent, np.float32)}
+  extras = {'opponent_B': opponent, 'beats_BG': beats}
+  more['extras'] = {
+    k: np.asarray(x, np.float32) for k, x in extras.items() if x is not None
+  }
   traj = toy.trajectories(
     np.ones((len(reward), 1)), group_size=group_size, **more
   )
-  return np.asarray(WinRate(**fields)(traj.reward_B + reward, traj))
+  return np.asarray(
+    WinRate(**fields)(CreditContext(traj.reward_B + reward, traj)).value
+  )
 
 
 def test_by_hand(toy):
@@ -55,6 +71,37 @@ def test_rivals_may_be_opponents_alone(toy):
     center=0.5,
   )
   np.testing.assert_allclose(found[:2], [0.5, 0.25])
+
+
+def test_verdicts_take_the_place_of_rewards(toy):
+  """E1: one of each is even, two rocks of three lose to paper: SPO's checks.
+
+  A reward would need r > s > p > r. With the row itself (SPPO) as 1/2.
+  """
+  cycle = rates(toy, [9.0, 1.0, 5.0], beats=CYCLE)
+  np.testing.assert_allclose(cycle, 0.5)
+  beats = [[0.5, 0.5, 1], [0.5, 0.5, 1], [0, 0, 0.5]]
+  found = rates(toy, [0.0, 0.0, 0.0], beats=beats, temperature=0.3)
+  np.testing.assert_allclose(found, [0.75, 0.75, 0.0])
+  found = rates(toy, [0.0, 0.0, 0.0], beats=beats, with_self=1.0)
+  np.testing.assert_allclose(found, [2 / 3, 2 / 3, 1 / 6], rtol=1e-6)
+  found = rates(toy, [0.0] * 3, beats=beats, valid=[1, 0, 1])
+  np.testing.assert_allclose(found, [1.0, 0.75, 0.0])
+
+
+def test_who_never_beats_the_opponent_has_nothing(toy):
+  """E0: P = 0 is -1/2 after the centre, whatever the rewards are."""
+  beats = [[0.5, 0.5, 0, 0]] * 2 + [[1, 1, 0.5, 0.5]] * 2
+  found = rates(
+    toy,
+    [3.0, 3.0, 1.0, 1.0],
+    group_size=4,
+    opponent=[0, 0, 1, 1],
+    beats=beats,
+    against='opponent',
+    center=0.5,
+  )
+  np.testing.assert_array_equal(found[:2], [-0.5, -0.5])
 
 
 def test_fields_are_checked():

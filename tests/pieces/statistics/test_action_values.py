@@ -14,6 +14,7 @@ from rl_jax.config import validate
 from rl_jax.learning import model_checks, statistics
 from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits import ActionValueTilt
+from rl_jax.pieces.roles import LogitContext
 from rl_jax.pieces.statistics import action_values
 from rl_jax.pieces.statistics.action_values import (
   ActionNormalisers,
@@ -74,7 +75,9 @@ def tilted(p, q, value, **fields):
   """The distribution of one place; the heads are q and above it."""
   q = np.asarray(q)
   outputs = jnp.asarray([value, *q, *(q + [0.0, 0.5, 0.0])])
-  logits = ActionValueTilt(**fields)(jnp.log(jnp.asarray(p)), values_RH=outputs)
+  logits = ActionValueTilt(**fields)(
+    LogitContext(jnp.log(jnp.asarray(p)), values_RH=outputs)
+  )
   return jax.nn.softmax(logits)
 
 

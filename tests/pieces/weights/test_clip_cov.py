@@ -11,6 +11,7 @@ import pytest
 from rl_jax.method import Method, validate
 from rl_jax.pieces import losses, weights
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 # mean logp -1.558333, mean A 0: cov = A (logp - mean):
 # [1.5083, 1.4583, -1.4417, .4417, -1.3583, 2.4417]: 0, 1 and 5 lie in (1, 5).
@@ -30,7 +31,9 @@ def drop(toy, piece, key=0, logp=LOGP, adv=ADV, old=None, mask=None):
     advantages_BT=adv,
   )
   return np.asarray(
-    piece({'logp': jnp.asarray(logp)}, traj, jax.random.key(key))[0]
+    piece(
+      LossContext({'logp': jnp.asarray(logp)}, traj, jax.random.key(key))
+    ).value
   )
 
 
@@ -69,7 +72,11 @@ def test_the_draw_is_uniform(toy):
   )
   keys = jax.random.split(jax.random.key(0), 300)
   draw = jax.jit(
-    jax.vmap(lambda key: Wide()({'logp': jnp.asarray(LOGP)}, traj, key)[0])
+    jax.vmap(
+      lambda key: (
+        Wide()(LossContext({'logp': jnp.asarray(LOGP)}, traj, key)).value
+      )
+    )
   )
   counts = (1 - draw(keys)).sum((0, 1))
   np.testing.assert_array_equal(counts[jnp.array([2, 3, 4])], 0)

@@ -9,6 +9,7 @@ from rl_jax.learning.objective import objective
 from rl_jax.method import Method, validate
 from rl_jax.pieces import losses, weights
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.roles import LossContext
 
 KEY = jax.random.key(0)
 
@@ -19,7 +20,7 @@ def first_weights(toy, steps):
   traj = toy.trajectories(np.ones((2, 3)), group_size=2)
   state, found = piece.init(4), []
   for _ in range(3):
-    weight_BT, _, state = piece({}, traj, KEY, state=state)
+    weight_BT, _, state = piece(LossContext({}, traj, KEY, state=state))
     assert weight_BT.shape == (2, 3) and np.ptp(weight_BT) == 0
     found.append(float(weight_BT[0, 0]))
   return found

@@ -4,12 +4,13 @@ import jax
 import numpy as np
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 
 
 def window(toy, extras):
   """Weights of two rows of four tokens."""
   traj = toy.trajectories(np.ones((2, 4)), group_size=1, extras=extras)
-  return weights.CurrentWindow()({}, traj, jax.random.key(0))[0]
+  return weights.CurrentWindow()(LossContext({}, traj, jax.random.key(0))).value
 
 
 def test_tokens_of_earlier_windows_are_dropped(toy):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import credit, regularizers, weights
+from rl_jax.pieces.roles import CreditContext, LossContext
 
 KEY = jax.random.key(0)
 
@@ -16,7 +17,7 @@ def test_weights_are_the_given_numbers(toy):
   given = jnp.array([0.5, 2.0])
   for factor in (1.0, 3.0):
     traj = traj.replace(extras={'difficulty_B': factor * given})
-    weight, _ = weights.DifficultyWeight()({}, traj, KEY)
+    weight = weights.DifficultyWeight()(LossContext({}, traj, KEY)).value
     np.testing.assert_allclose(
       weight, factor * np.array([[0.5] * 3, [2.0] * 3])
     )
@@ -25,7 +26,9 @@ def test_weights_are_the_given_numbers(toy):
 def test_advantage_of_the_paper(toy):
   """Hit + IoU + box rewards 1.2, 0, 1.3, .1: mean .65, no std."""
   traj = toy.trajectories(np.ones((4, 1)), group_size=4)
-  adv = credit.GroupCenter()(jnp.array([1.2, 0.0, 1.3, 0.1]), traj)
+  adv = credit.GroupCenter()(
+    CreditContext(jnp.array([1.2, 0.0, 1.3, 0.1]), traj)
+  ).value
   np.testing.assert_allclose(adv, [0.55, -0.65, 0.65, -0.55], rtol=1e-5)
 
 
@@ -56,4 +59,4 @@ def test_a_missing_key_is_named(toy):
   """Nothing is guessed."""
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   with pytest.raises(ValueError, match='difficulty_B'):
-    weights.DifficultyWeight()({}, traj, KEY)
+    weights.DifficultyWeight()(LossContext({}, traj, KEY))

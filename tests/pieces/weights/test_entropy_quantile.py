@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 
 ENTROPY = np.array([[0.1, 0.5, 0.9, 0.3, 0.7]])
 
@@ -19,7 +20,7 @@ def evaluate(toy, fraction, entropy=ENTROPY, **fields):
     **fields,
   )
   piece = weights.EntropyQuantile(fraction=fraction)
-  return piece({}, traj, jax.random.key(0))[0]
+  return piece(LossContext({}, traj, jax.random.key(0))).value
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_the_threshold_is_a_metric(toy):
     traj = toy.trajectories(
       np.full(ENTROPY.shape, mask), group_size=1, entropy_BT=ENTROPY
     )
-    metrics = piece({}, traj, jax.random.key(0))[1]
+    metrics = piece(LossContext({}, traj, jax.random.key(0))).metrics
     found = metrics['policy/entropy_threshold']
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 

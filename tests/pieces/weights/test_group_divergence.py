@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.statistics import Chunk, GroupDivergence
 
 
@@ -16,7 +17,7 @@ def evaluate(toy, divergence, mask=None, **fields):
   traj = toy.trajectories(mask, group_size=len(divergence), **fields)
   stats = {'group_divergence': jnp.asarray(divergence * mask)}
   piece = weights.GroupDivergenceWeight(alpha=1.7)
-  return piece(stats, traj, jax.random.key(0))[0]
+  return piece(LossContext(stats, traj, jax.random.key(0))).value
 
 
 def test_the_divergence_by_hand():

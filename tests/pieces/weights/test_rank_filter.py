@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 
 REWARD = np.array([3.0, 1.0, 2.0, 0.0])
 
@@ -18,7 +19,9 @@ def factors(toy, reward=REWARD, valid=None, **fields):
     reward_B=np.asarray(reward),
     valid_B=np.ones(B) if valid is None else np.asarray(valid),
   )
-  weight, metrics = weights.RankFilter(**fields)({}, traj, jax.random.key(0))
+  weight, metrics, _ = weights.RankFilter(**fields)(
+    LossContext({}, traj, jax.random.key(0))
+  )
   np.testing.assert_array_equal(weight[:, 0], weight[:, 1])
   filtered = np.asarray(metrics['policy/filtered_fraction'])
   np.testing.assert_array_equal(filtered, np.asarray(weight) == 0)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from rl_jax.pieces import weights
+from rl_jax.pieces.roles import LossContext
 
 TOKENS = np.array([[0.45, 0.55, 1.0, 4.9, 5.1]])
 # Geometric means 2, 6, sqrt(.24) = .49 and sqrt(.3) = .548.
@@ -22,7 +23,7 @@ def evaluate(toy, piece, ratio, mask=None):
     logp_old_BT=old,
     logp_behaviour_BT=old - np.log(ratio),
   )
-  return piece({}, traj, jax.random.key(0))
+  return piece(LossContext({}, traj, jax.random.key(0)))[:2]
 
 
 def test_icepop_by_hand(toy):
@@ -92,9 +93,70 @@ def test_normalised_after_truncation(toy):
   np.testing.assert_allclose(weight[:, 0], [1.096275, 0.903725], rtol=1e-5)
 
 
+# u = 0.2, -0.1 and 0.1, 0.1 of two rows: k2 = .02, .005, .005, .005 and
+# k3 = .0214028, .0048374, .0051709, .0051709.
+NEAR = np.exp([[0.2, -0.1], [0.1, 0.1]])
+
+
+@pytest.mark.parametrize(
+  'estimator, level, below, above',
+  [
+    ('k2', 'mean', 0.0124, 0.0126),
+    ('k2', 'sum', 0.0249, 0.0251),
+    ('k2', 'max', 0.0199, 0.0201),
+    ('k3', 'mean', 0.0131, 0.0132),
+    ('k3', 'sum', 0.0262, 0.0263),
+    ('k3', 'max', 0.0214, 0.02141),
+  ],
+)
+def test_divergence_of_rows_by_hand(toy, estimator, level, below, above):
+  """Row 0 has .0125, .025, .02 of k2 and .0131201, .0262402, .0214028 of k3.
+
+  Row 1 has less; kept tokens weigh 1.
+  """
+  fields = {'estimator': estimator, 'level': level}
+  for limit, kept in ((below, 0), (above, 1)):
+    piece = weights.DivergenceMask(limit=limit, **fields)
+    weight, metrics = evaluate(toy, piece, NEAR)
+    np.testing.assert_array_equal(weight, [[kept, kept], [1, 1]])
+    np.testing.assert_array_equal(
+      metrics['policy/rejected_fraction'], 1 - np.asarray(weight)
+    )
+
+
+def test_divergence_of_tokens_by_hand(toy):
+  """At .005 k3 keeps the second token alone, at .0052 all but the first."""
+  for limit, expected in (
+    (0.005, [[0, 1], [0, 0]]),
+    (0.0052, [[0, 1], [1, 1]]),
+  ):
+    piece = weights.DivergenceMask(limit=limit, level='token')
+    np.testing.assert_array_equal(evaluate(toy, piece, NEAR)[0], expected)
+
+
+def test_divergence_without_limit_keeps_all(toy):
+  """E0: the reduction to no mask; signs of u do not count for k2."""
+  piece = weights.DivergenceMask(limit=1e9)
+  np.testing.assert_array_equal(evaluate(toy, piece, ROWS)[0], 1.0)
+  piece = weights.DivergenceMask(limit=0.0124, estimator='k2')
+  found = evaluate(toy, piece, 1 / NEAR)[0]
+  np.testing.assert_array_equal(found, evaluate(toy, piece, NEAR)[0])
+
+
+def test_divergence_is_over_trained_tokens(toy):
+  """E0: without its first token row 0 has k3 .0048374, and is kept."""
+  mask = np.array([[0.0, 1], [1, 1]])
+  weight, _ = evaluate(toy, weights.DivergenceMask(limit=0.006), NEAR, mask)
+  np.testing.assert_array_equal(weight, mask)
+
+
 @pytest.mark.parametrize(
   'piece',
   [
+    weights.DivergenceMask(limit=1e-9),
+    weights.DivergenceMask(limit=1e-9, estimator='k2', level='sum'),
+    weights.DivergenceMask(limit=1e-9, level='max'),
+    weights.DivergenceMask(limit=1e-9, level='token'),
     weights.IcePop(low=1.0, high=1.0),
     weights.SequenceMask(low=1.0, high=1.0),
     weights.TruncatedImportance(),
@@ -123,3 +185,7 @@ def test_fields_are_checked():
     weights.TruncatedImportance(limit=0.0)
   with pytest.raises(ValueError, match='token, sequence'):
     weights.TruncatedImportance(level='row')
+  with pytest.raises(ValueError, match='DivergenceMask.limit = 0.0'):
+    weights.DivergenceMask(limit=0.0)
+  with pytest.raises(ValueError, match="DivergenceMask.estimator = 'k1'"):
+    weights.DivergenceMask(estimator='k1')

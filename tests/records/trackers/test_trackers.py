@@ -120,13 +120,15 @@ def test_a_continued_run_is_the_same_run_at_wandb(tmp_path, monkeypatch):
 
 
 def test_names_and_packages_are_checked_at_start(monkeypatch):
-  """Both errors say what to do."""
+  """The errors say what to do; TensorBoard files need a package, too."""
   with pytest.raises(ValueError, match="'wandbb' is none of tensorboard"):
     TrackingConfig(trackers=('wandbb',))
   monkeypatch.setattr(
     trackers.services.importlib.util, 'find_spec', lambda name: None
   )
-  trackers.check(TrackingConfig())
+  with pytest.raises(ValueError, match='pip install tensorboardX$'):
+    trackers.check(TrackingConfig())
+  trackers.check(TrackingConfig(trackers=()))
   with pytest.raises(ValueError, match=r"pip install 'rl_jax\[mlflow\]'"):
     trackers.check(TrackingConfig(trackers=('mlflow',)))
 

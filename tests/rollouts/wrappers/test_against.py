@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from configs import bandit
+from rl_jax.learning.batch import make_batch
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.wrappers.against import Against, join_opponent
-from rl_jax.runs import loop
+from rl_jax.runs import assembly, loop
 from rl_jax.runtime import mesh
 
 
@@ -38,8 +39,51 @@ def test_fields_are_checked():
     Against(trained='none')
 
 
+def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path):
+  """E1: whatever the policy has become, the reference wrote all that is kept.
+
+  Pairs are of the second halves of groups, which the reference has drawn.
+  """
+  config = bandit.get_config(toy.get_method('rso'))
+  for path, text in {
+    'rollout.group_size': '4',
+    'rollout.num_prompts': '8',
+    'evaluation.every': '0',
+    'verifier.num_workers': '0',
+  }.items():
+    config = override(config, path, text)
+  own_mesh = mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])
+  with jax.set_mesh(own_mesh):
+    parts = assembly.assemble(config, str(tmp_path), own_mesh)
+    moved = jax.tree.map(lambda x: x * 2.0, parts.state.params)
+    params = {**parts.policies.frozen(), **moved}
+    traj, *_ = parts.collector.collect(params, parts.method, 0, 0)
+    # A start that knows nothing has no reward, and equal ones make no pair.
+    reward_B = np.random.default_rng(0).normal(size=64).astype(np.float32)
+    batch, *_ = make_batch(
+      parts.method, traj.replace(reward_B=jnp.asarray(reward_B)), {}
+    )
+    stats = {'logp': traj.logp_behaviour_BT}
+    _, metrics = parts.method.losses[0](stats, batch, None)
+  kept_B = np.asarray(batch.weight_B) > 0
+  np.testing.assert_array_equal(kept_B.reshape(8, 8), [[0] * 4 + [1] * 4] * 8)
+  drawn_BT = np.asarray(traj.logp_behaviour_BT)
+  np.testing.assert_allclose(
+    drawn_BT[kept_B], np.asarray(traj.logp_ref_BT)[kept_B], atol=1e-4
+  )
+  apart = np.abs(drawn_BT - np.asarray(traj.logp_ref_BT))[~kept_B].max()
+  assert apart > 0.01  # the policy has moved
+  edges = batch.edges
+  live_NE = np.asarray(edges.weight_NE) > 0
+  assert live_NE.any() and metrics['preference/edges'] > 0
+  assert (np.asarray(edges.win_NE)[live_NE] >= 4).all()
+  assert (np.asarray(edges.lose_NE)[live_NE] >= 4).all()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['xpo', 'nash_md', 'nash_ema', 'ipo_md'])
+@pytest.mark.parametrize(
+  'name', ['xpo', 'nash_md', 'nash_ema', 'ipo_md', 'rso']
+)
 def test_runs_of_the_bandit(toy, tmp_path, name):
   """Opponents are sampled, and the update's log-probs are the sampler's."""
   config = bandit.get_config(toy.get_method(name))

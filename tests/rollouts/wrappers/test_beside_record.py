@@ -12,6 +12,7 @@ from configs import bandit
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.preferences import RecordWins
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.verifiers import token_inputs
@@ -141,7 +142,7 @@ def test_steps_are_those_of_the_record():
 def test_the_record_wins(toy, records):
   """Over each sample, whatever their rewards; none where it is too long."""
   traj = joined(toy, records, other=1.0)
-  edges = RecordWins()(traj.reward_B, traj)
+  edges = RecordWins()(CreditContext(traj.reward_B, traj)).value
   assert {*edges.win_NE[edges.weight_NE > 0].tolist()} == {2, 3}
   assert {*edges.lose_NE[edges.weight_NE > 0].tolist()} == {0, 1}
 

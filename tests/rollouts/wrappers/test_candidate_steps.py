@@ -9,6 +9,7 @@ import pytest
 
 from experiments.flags import configuration
 from experiments.reports import influence_run
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.rollouts.wrappers.candidate_steps import CandidateSteps
 from rl_jax.tasks import Arithmetic
@@ -134,7 +135,7 @@ def extended(toy, rewards, min_spread=0.1):
 
 
 def test_steps_end_where_the_next_begins(toy):
-  assert PIECE.last_tokens(candidates(toy)).tolist() == [3, 3, 2, NO_CUT]
+  assert PIECE._last_tokens(candidates(toy)).tolist() == [3, 3, 2, NO_CUT]
 
 
 def test_values_by_hand(toy):
@@ -167,7 +168,7 @@ def test_failed_verifications_are_left_out(toy):
 
 def test_a_task_without_steps_is_refused():
   with pytest.raises(ValueError, match='CandidateSteps needs .* Arithmetic'):
-    CandidateSteps().check_task(Arithmetic())
+    CandidateSteps().check(CheckContext(task=Arithmetic()))
   other = types.SimpleNamespace(task=0, row_inputs=lambda traj: {'gain_BT': 0})
   with pytest.raises(ValueError, match="of int gives no 'segment_start_BT'"):
     CandidateSteps().begin(None, other)

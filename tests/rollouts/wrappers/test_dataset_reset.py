@@ -11,6 +11,7 @@ import pytest
 
 from rl_jax import rollouts
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
@@ -87,7 +88,7 @@ def test_lengths_by_hand():
   whether = jnp.array([0.4, 0.4, 0.4, 0.4, 0.49, 0.5, 0.0, 0.0, 0.0])
   where = jnp.array([0.0, 0.24, 0.25, 0.74, 0.99, 0.99, 0.99, 0.5, 0.5])
   lengths = lambda beta: (
-    DatasetReset(beta=beta).prefix_lengths(length, whether, where).tolist()
+    DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
   )
   assert lengths(0.5) == [1, 1, 2, 3, 4, 0, 1, 0, 0]
   assert lengths(1.0) == [1, 1, 2, 3, 4, 4, 1, 0, 0]
@@ -224,7 +225,7 @@ def test_tasks_without_references_are_refused():
   with pytest.raises(
     ValueError, match='DatasetReset needs .* object has neith'
   ):
-    DatasetReset().check_task(object())
-  DatasetReset().check_task(Targets())
+    DatasetReset().check(CheckContext(task=object()))
+  DatasetReset().check(CheckContext(task=Targets()))
   with pytest.raises(ValueError, match='DatasetReset.beta = 1.5'):
     DatasetReset(beta=1.5)

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.flags import configuration
 from experiments.reports import influence_run
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
@@ -28,7 +29,7 @@ def test_hard_prompts_by_hand(margin, expected):
   """Means 0, 1, 1/2, 0 + and nothing known of a reward that is NaN."""
   rewards = [[0, 0], [1, np.nan], [0.5, 0.5], [0.5, 0.1], [np.nan, np.nan]]
   piece = EasierPrompts(margin=margin)
-  found = piece.hard(*piece.delta(np.array(rewards), RewardWindow(1)))
+  found = piece._hard(*piece._delta(np.array(rewards), RewardWindow(1)))
   # 2.6 / 7 = .371: away by .371, -.629, -.129 and .071.
   assert found.tolist() == [*expected, False]
 
@@ -41,7 +42,7 @@ def test_a_window_by_hand():
   deltas = ([0.0], [1 / 6, 1 / 6], [1 / 3, -np.inf])
   means = (1.0, 4 / 6, 1 / 3)
   for reward, delta, mean in zip(rewards, deltas, means, strict=True):
-    found_N, found = piece.delta(np.array(reward, float), window)
+    found_N, found = piece._delta(np.array(reward, float), window)
     np.testing.assert_allclose(found_N, delta, rtol=1e-6)
     assert found == pytest.approx(mean)
   again = RewardWindow(2)
@@ -55,7 +56,7 @@ def test_graded_hints_by_hand():
   5 / 12, -7 / 12 and 1 / 6 are 1, 0 and .4 of it."""
   rewards = np.array([[0, 0], [1, 1], [0, 0.5], [np.nan, np.nan]])
   piece = EasierPrompts(graded=True)
-  shares = lambda x: piece.shares(*piece.delta(x, RewardWindow(1)))
+  shares = lambda x: piece._shares(*piece._delta(x, RewardWindow(1)))
   found = shares(rewards)
   np.testing.assert_allclose(found, [1, 0, 0.4, 0], rtol=1e-6)
   # Units of the reward change nothing; with penalties hints are whole.
@@ -100,8 +101,8 @@ def test_graded_hints_are_given(toy):
 def test_equal_prompts_are_left_alone(reward):
   """Also where their mean is rounded."""
   piece = EasierPrompts()
-  delta = piece.delta(np.full((3, 4), reward), RewardWindow(1))
-  assert not piece.hard(*delta).any()
+  delta = piece._delta(np.full((3, 4), reward), RewardWindow(1))
+  assert not piece._hard(*delta).any()
 
 
 def test_new_groups_take_the_place_of_the_old(toy):
@@ -144,12 +145,12 @@ def test_hints_may_need_a_wider_bucket(toy):
 def test_a_task_without_hints_is_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='EasierPrompts needs .* Arithmetic has'):
-    EasierPrompts().check_task(Arithmetic())
-  EasierPrompts().check_task(Chain())
-  EasierPrompts(graded=True).check_task(Chain())
-  EasierPrompts().check_task(Bandit())
+    EasierPrompts().check(CheckContext(task=Arithmetic()))
+  EasierPrompts().check(CheckContext(task=Chain()))
+  EasierPrompts(graded=True).check(CheckContext(task=Chain()))
+  EasierPrompts().check(CheckContext(task=Bandit()))
   with pytest.raises(ValueError, match='Bandit has no method `hinted_by`'):
-    EasierPrompts(graded=True).check_task(Bandit())
+    EasierPrompts(graded=True).check(CheckContext(task=Bandit()))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from configs.methods import a2fm
 from rl_jax import rollouts
 from rl_jax.config import validate
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.forced_modes import ForcedModes
 from rl_jax.tasks import Chain
 from rl_jax.types import FORCED, PAD, POLICY
@@ -135,6 +136,6 @@ def test_tasks_and_groups_are_checked():
   rollout = types.SimpleNamespace(group_size=5)
   piece = ForcedModes(samples=2)
   with pytest.raises(ValueError, match='6 rows, more than rollout.group_size'):
-    piece.check_rollout(config.task, rollout)
+    piece.check(CheckContext(task=config.task, rollout=rollout))
   with pytest.raises(ValueError, match='Chain has none'):
-    piece.check_rollout(Chain(), rollout)
+    piece.check(CheckContext(task=Chain(), rollout=rollout))

@@ -11,6 +11,8 @@ import pytest
 
 from rl_jax.learning import score as score_lib
 from rl_jax.pieces import losses
+from rl_jax.pieces.piece import CheckContext
+from rl_jax.pieces.roles import LossContext
 from rl_jax.rollouts.wrappers.guided import (
   HintGuided,
   as_without_hint,
@@ -22,7 +24,7 @@ from rl_jax.tasks import Arithmetic, Countdown
 def test_a_prompt_failed_if_no_valid_reward_is_high():
   """NaN is a verification that failed, not a solution."""
   rewards = np.array([[0, 1], [0, 0.5], [np.nan, 0], [np.nan, 1]])
-  found = HintGuided(solved_above=0.5).failed(rewards)
+  found = HintGuided(solved_above=0.5)._failed(rewards)
   assert found.tolist() == [False, True, True, False]
 
 
@@ -50,7 +52,9 @@ def test_the_ratio_by_hand(toy, advantage, corrected, expected):
   assert metrics['rollout/logp_gap_max'] == 0  # not a gap, another policy
   traj = traj.replace(advantages_BT=jnp.full((2, 1), advantage))
   pushes = -jax.grad(
-    lambda x: losses.PPOClip()({'logp': x}, traj, jax.random.key(0))[0].sum()
+    lambda x: losses.PPOClip()(
+      LossContext({'logp': x}, traj, jax.random.key(0))
+    ).value.sum()
   )(logp_BT)
   np.testing.assert_allclose(pushes[:, 0], [advantage, expected], rtol=1e-4)
 
@@ -83,8 +87,8 @@ def test_countdown_hints_at_the_first_operation():
 def test_a_task_without_hints_is_refused():
   """Naming the task and what it lacks."""
   with pytest.raises(ValueError, match='Arithmetic has no method `hinted`'):
-    HintGuided().check_task(Arithmetic())
-  HintGuided().check_task(Countdown())
+    HintGuided().check(CheckContext(task=Arithmetic()))
+  HintGuided().check(CheckContext(task=Countdown()))
 
 
 def test_the_threshold_must_be_a_number():

@@ -12,6 +12,7 @@ import pytest
 from rl_jax.learning import score as score_lib
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
@@ -58,7 +59,7 @@ def mixed(toy, piece, foreign=(0, 0, 0, 0, 0, 0, 0, 0, 0, 1), j=1):
   )
   mu_T = jnp.array([0.0] * j + [1.0, 0.5, 0.0])
   mu_BT = jnp.where(text_BT, mu_T, 0.0)
-  return jax.jit(piece.mixed)(traj, jnp.full((B, T), -1.0), mu_BT)
+  return jax.jit(piece._mixed)(traj, jnp.full((B, T), -1.0), mu_BT)
 
 
 def test_the_trie_by_hand():
@@ -108,7 +109,7 @@ def test_the_text_stands_in_place_of_the_last_turn(toy):
   piece = ReflectedClones(texts=TEXTS, clone_rate=1.0)
   args = jax.random.key(0), jnp.int32(9), jnp.array(IDS), jnp.array(MU)
   traj = rows(toy)
-  clones, mu_BT = jax.jit(piece.clones)(traj, *args)
+  clones, mu_BT = jax.jit(piece._clones)(traj, *args)
   size = int((mu_BT[0] > 0).sum())
   kinds = [POLICY, ENVIRONMENT] + [FORCED] * size + [PAD] * (4 - size)
   assert clones.kind_BT[0].tolist() == kinds
@@ -119,7 +120,7 @@ def test_the_text_stands_in_place_of_the_last_turn(toy):
   text = clones.response_BT[0, 2 : 2 + size].tolist()
   assert text in [ids[mu > 0].tolist() for ids, mu in zip(IDS, MU, strict=True)]
   turned = jax.tree.map(lambda x: x[::-1] if x.shape[0] == 2 else x, traj)
-  other, _ = jax.jit(piece.clones)(turned, *args)
+  other, _ = jax.jit(piece._clones)(turned, *args)
   np.testing.assert_array_equal(other.response_BT[1], clones.response_BT[0])
 
 
@@ -147,7 +148,7 @@ def replayed(Played, make_episodes):
       reward_B=jnp.array(reward_B, jnp.float32), valid_B=jnp.ones(len(reward_B))
     )
     table = texts_with_mu(piece.texts, tokenizer)
-    waits, _ = sampler.run(piece.clones, traj, played.key, np.int32(9), *table)
+    waits, _ = sampler.run(piece._clones, traj, played.key, np.int32(9), *table)
     done = types.SimpleNamespace(examples=played.examples, indices=None)
     try:
       return sampler.replay(waits, done)
@@ -193,7 +194,7 @@ def test_no_clone_of_a_first_turn_or_of_what_did_not_fail(toy, fields):
   """j = 0, a failed verification, a right answer."""
   piece = ReflectedClones(texts=TEXTS, clone_rate=1.0)
   args = jax.random.key(0), jnp.int32(9), jnp.array(IDS), jnp.array(MU)
-  found, _ = jax.jit(piece.clones)(rows(toy, **fields), *args)
+  found, _ = jax.jit(piece._clones)(rows(toy, **fields), *args)
   assert found.finished_B.all()
 
 
@@ -205,7 +206,7 @@ def test_the_likeliest_texts_stay(toy):
   mu_BT = jnp.where(traj.kind_BT == FORCED, 0.5, 0.0)
   logp_BT = jnp.full((10, 4), -1.0).at[8, 1].set(-0.5)
   before = traj.replace(valid_B=jnp.ones(10), mask_BT=jnp.ones((10, 4)))
-  found = jax.jit(piece.mixed)(before, logp_BT, mu_BT)
+  found = jax.jit(piece._mixed)(before, logp_BT, mu_BT)
   assert found.valid_B.tolist() == [1] * 7 + [0, 1, 0]
 
 
@@ -213,9 +214,9 @@ def test_bad_arguments_are_named():
   """Texts, and a task without episodes."""
   prompts = types.SimpleNamespace(tokenizer=CharTokenizer('abc'))
   with pytest.raises(ValueError, match=r'ReflectedClones.texts = \(\)'):
-    ReflectedClones().check_prompts(prompts)
+    ReflectedClones().check(CheckContext(prompts=prompts))
   with pytest.raises(ValueError, match="'z'"):
-    ReflectedClones(texts=('z',)).check_prompts(prompts)
+    ReflectedClones(texts=('z',)).check(CheckContext(prompts=prompts))
   method = Method(rollout=ReflectedClones(texts=TEXTS))
   rollout = RolloutConfig()
   with pytest.raises(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import rollouts
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.segment_tree import SegmentTree
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -117,7 +118,7 @@ def test_segments_without_an_advantage_are_not_trained(toy):
       'edge_end_BK': jnp.ones((4, 1), jnp.int32),
     },
   )
-  found = SegmentTree(branches=(2,)).trained(traj)
+  found = SegmentTree(branches=(2,))._trained(traj)
   np.testing.assert_array_equal(
     found.mask_BT, [[1, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]]
   )
@@ -165,7 +166,7 @@ def test_the_first_valid_row_trains_a_segment(toy):
 def test_other_segments_stay_where_they_are(toy, valid):
   """Where the first row is valid, or none is."""
   traj = tree_of_two(toy, valid, [0.0, 1, 0, 1])
-  found = SegmentTree(branches=(2,)).handed_on(traj)
+  found = SegmentTree(branches=(2,))._handed_on(traj)
   for name in ('kind_BT', 'logp_behaviour_BT', 'mask_BT'):
     np.testing.assert_array_equal(getattr(found, name), getattr(traj, name))
 
@@ -173,6 +174,6 @@ def test_other_segments_stay_where_they_are(toy, valid):
 def test_groups_are_checked():
   rollout = types.SimpleNamespace(group_size=6)
   with pytest.raises(ValueError, match='4 nodes, which must divide rollout'):
-    SegmentTree().check_rollout(None, rollout)
+    SegmentTree().check(CheckContext(rollout=rollout))
   with pytest.raises(ValueError, match='SegmentTree.branches'):
     SegmentTree(branches=(2, 0))

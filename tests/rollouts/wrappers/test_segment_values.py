@@ -26,16 +26,16 @@ PROBS = np.log([[0.99, 0.5, 0.95, 0.3, 0.99, 0.6, 0.2, 0.99, 0.4, 0.97]])
 def test_cuts_by_hand(interval, max_cuts, expected):
   """Every n-th uncertain token, at most max_cuts."""
   piece = SegmentValues(interval=interval, max_cuts=max_cuts)
-  found = piece.cut_points(PROBS.astype(np.float32), np.array([10]))
+  found = piece._cut_points(PROBS.astype(np.float32), np.array([10]))
   assert found.tolist() == [expected]
 
 
 def test_tokens_behind_the_end_are_no_cuts():
   """The response has 4 tokens; log-prob 0 stands behind them, or anything."""
   piece = SegmentValues(interval=1, max_cuts=3)
-  found = piece.cut_points(PROBS.astype(np.float32), np.array([4]))
+  found = piece._cut_points(PROBS.astype(np.float32), np.array([4]))
   assert found.tolist() == [[0, 2, NO_CUT]]
-  first = piece.cut_points(np.full((1, 2), -1.0, np.float32), np.array([2]))
+  first = piece._cut_points(np.full((1, 2), -1.0, np.float32), np.array([2]))
   assert first.tolist() == [[-1, 0, NO_CUT]]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.flags import configuration
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.solved import SolvedExamples
@@ -116,15 +117,16 @@ def test_what_does_not_fit_is_refused():
   """Naming the field and how to do without."""
   rollout = types.SimpleNamespace(turns=None)
   with pytest.raises(ValueError, match='Arithmetic has no method `with_exam'):
-    SolvedSeeds().check(Arithmetic(), rollout)
+    SolvedSeeds().check(CheckContext(task=Arithmetic(), rollout=rollout))
   with pytest.raises(ValueError, match='rollout.turns'):
-    SolvedSeeds().check(CHAIN, types.SimpleNamespace(turns=object()))
-  SolvedSeeds().check(CHAIN, rollout)
+    turns = types.SimpleNamespace(turns=object())
+    SolvedSeeds().check(CheckContext(task=CHAIN, rollout=turns))
+  SolvedSeeds().check(CheckContext(task=CHAIN, rollout=rollout))
   _, prompts = store(Bandit(), max_prompt_tokens=2)
   with pytest.raises(ValueError, match='max_prompt_tokens = 2'):
-    SolvedSeeds().check_prompts(prompts)
+    SolvedSeeds().check(CheckContext(prompts=prompts))
   _, prompts = store(Bandit(), max_prompt_tokens=3)
-  SolvedSeeds().check_prompts(prompts)
+  SolvedSeeds().check(CheckContext(prompts=prompts))
 
 
 def test_it_can_be_left_out():

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.flags import configuration
 from rl_jax.pieces import credit
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.rounds import unsolved
 from rl_jax.rollouts.wrappers.hints import chosen_groups
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
@@ -148,5 +149,5 @@ def test_shares_are_checked(shares):
 def test_tasks_without_such_hints_are_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='StagedHints needs .* Bandit has no me'):
-    StagedHints().check_task(Bandit())
-  StagedHints().check_task(Chain())
+    StagedHints().check(CheckContext(task=Bandit()))
+  StagedHints().check(CheckContext(task=Chain()))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.tree_search import TreeSearch
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -163,6 +164,8 @@ def test_prompts_are_searched_on_their_own(toy):
 
 def test_settings_are_checked():
   with pytest.raises(ValueError, match='group_size >= 2'):
-    TreeSearch().check_rollout(None, types.SimpleNamespace(group_size=1))
+    TreeSearch().check(
+      CheckContext(rollout=types.SimpleNamespace(group_size=1))
+    )
   with pytest.raises(ValueError, match='TreeSearch.depth = 0'):
     TreeSearch(depth=0)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.rollouts.wrappers.uncertainty_allocation import (
@@ -169,10 +170,10 @@ def test_longer_prompts_of_chunks_are_not_kept(toy):
 
 def test_settings_are_checked():
   with pytest.raises(ValueError, match='most = 1 chunks'):
-    UncertaintyAllocation(rounds=2, most=1).check_rollout(
-      None, types.SimpleNamespace(group_size=4)
+    UncertaintyAllocation(rounds=2, most=1).check(
+      CheckContext(rollout=types.SimpleNamespace(group_size=4))
     )
   with pytest.raises(ValueError, match='group_size >= 2'):
-    UncertaintyAllocation().check_rollout(
-      None, types.SimpleNamespace(group_size=1)
+    UncertaintyAllocation().check(
+      CheckContext(rollout=types.SimpleNamespace(group_size=1))
     )

@@ -94,6 +94,11 @@ def test_the_schema_is_that_of_signature_and_docstring(tmp_path):
     ({}, 'calculator: expression is missing'),
     ({'text': '1'}, "calculator has no argument 'text'"),
     (['1'], 'calculator: arguments must be an object'),
+    (
+      '{"expression": "1"}',
+      'calculator: arguments must be an object, not text: leave out the quotes '
+      'around it',
+    ),
   ],
 )
 def test_arguments_are_checked_before_the_call(arguments, expected):
@@ -226,6 +231,32 @@ def test_calls_are_found_in_text():
     'is not JSON' in tool_calls.JsonCalls().calls_in('<tool_call>{')[0].error
   )
   assert tool_calls.JsonCalls().calls_in('no </tool_call>') == []
+
+
+@pytest.mark.parametrize(
+  ('call', 'message'),
+  [
+    (
+      {'name': 'a', 'parameters': {'x': 1}},
+      """the call has no "arguments", but ['parameters']""",
+    ),
+    (
+      {'name': 'a', 'args': {'x': 1}, 'id': 'call_1'},
+      """the call has no "arguments", but ['args']""",
+    ),
+    (
+      {'type': 'function', 'function': {'name': 'a', 'arguments': '{}'}},
+      'the call is within "function": write its name and arguments alone',
+    ),
+    ({'name': 'a', 'parameters': {}}, ''),
+    ({'name': 'a', 'arguments': {}, 'parameters': {'x': 1}}, ''),
+  ],
+)
+def test_calls_of_other_forms_say_what_is_read(call, message):
+  """Before, their arguments were said to be missing, or were left out."""
+  text = f'<tool_call>{json.dumps(call)}</tool_call>'
+  (found,) = tool_calls.JsonCalls().calls_in(text)
+  assert found.error == message
 
 
 def test_marked_calls_are_found_in_text():

@@ -1,10 +1,13 @@
-"""Optional dependencies, imported where they are used."""
+"""Packages that are imported where they are used, not with the library."""
 
 import importlib
 from typing import Any
 
 # Import name -> what to give to pip, where the two differ.
-PACKAGES = {'jinja2': 'Jinja2'}
+PACKAGES = {
+  'jinja2': 'Jinja2',
+  'orbax': 'orbax-checkpoint',
+}
 
 
 def require(module: str, purpose: str) -> Any:

@@ -1,0 +1,126 @@
+"""Programs of TPU and GPU, compiled by their compilers on this machine.
+
+`make test-compilers` runs them, in an environment that has the compilers.
+Nothing is executed: what is asserted is that programs compile, and which
+collectives they hold.
+"""
+
+import dataclasses
+import functools
+import pathlib
+
+import pytest
+
+from configs import bandit
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.planning import abstract_run, programs
+from rl_jax.planning.targets import Target
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.rollouts.drafts import PromptLookup
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import Arithmetic
+
+pytestmark = pytest.mark.compilers
+
+TARGETS = ('tpu:v5e:2x2', 'gpu:h100:1x1x4')
+METHODS = sorted(
+  path.stem
+  for path in (pathlib.Path('configs') / 'methods').glob('*.py')
+  if path.stem != '__init__'
+)
+MODEL = ModelConfig(
+  vocab_size=1,  # replaced by the size of the task's alphabet
+  num_layers=2,
+  width=64,
+  num_heads=2,
+  num_kv_heads=1,
+  head_size=64,
+  mlp_size=32,
+)
+# Rows that are long enough for several widths and a small cache.
+LONG = RolloutConfig(
+  num_prompts=32,
+  group_size=4,
+  max_prompt_tokens=8,
+  max_response_tokens=128,
+)
+
+
+@functools.cache
+def devices(target):
+  """The devices of a target; the compilers are loaded once a process."""
+  return tuple(Target.parse(target).devices())
+
+
+def lowered(target, method, rollout, axes=(2, 2, 1), **fields):
+  """The programs of an iteration on a mesh of data, fsdp and tensor."""
+  sizes = dict(zip(('data', 'fsdp', 'tensor'), axes, strict=True))
+  config = dataclasses.replace(
+    bandit.get_config(method),
+    task=Arithmetic(digits=1),
+    model=ModelSource(config=MODEL, **fields),
+    update=UpdateConfig(epochs=2),
+    rollout=rollout,
+    mesh=mesh_lib.MeshConfig(**sizes),
+  )
+  mesh = mesh_lib.make_mesh(config.mesh, list(devices(target)))
+  model = policy_lib.planned_model(
+    config.model, config.task, Target.parse(target).platform
+  )
+  return abstract_run.AbstractRun(config, model, mesh).lower()
+
+
+@pytest.mark.parametrize('target', TARGETS)
+@pytest.mark.parametrize('name', METHODS)
+def test_every_method_compiles(toy, target, name):
+  """Its update, and what is scored before it."""
+  found = lowered(
+    target,
+    toy.get_method(name),
+    RolloutConfig(
+      num_prompts=8,
+      group_size=4,
+      max_prompt_tokens=4,
+      max_response_tokens=4,
+    ),
+    value_head=True,
+    num_values=3,
+  )
+  for stage in ('score', 'update'):
+    if stage in found:
+      programs.compiled(found[stage], devices=4)
+
+
+@pytest.mark.parametrize('target', TARGETS)
+@pytest.mark.parametrize('axes', [(4, 1, 1), (1, 4, 1), (2, 2, 1)])
+@pytest.mark.parametrize(
+  'options',
+  [
+    {},
+    {'slots': 32},
+    {'cache_tokens': 4096},
+    {'speculative': PromptLookup(tokens=3, ngram=2)},
+  ],
+)
+def test_no_token_waits_for_another_device(toy, target, axes, options):
+  """Rows are independent: loops over tokens hold no collective."""
+  rollout = dataclasses.replace(LONG, **options)
+  found = lowered(target, toy.get_method('grpo'), rollout, axes)
+  program = programs.compiled(found['generate'], devices=4)
+  assert program.by_token == []
+
+
+@pytest.mark.parametrize(
+  ('target', 'kernel'),
+  [('tpu:v5e:2x2', 'tpu_custom_call'), ('gpu:h100:1x1x4', 'fmha')],
+)
+def test_attention_is_a_kernel(toy, target, kernel):
+  """In prompts, scores, and both passes of an update."""
+  found = lowered(target, toy.get_method('grpo'), LONG)
+  for stage, least in (('generate', 1), ('score', 1), ('update', 2)):
+    kernels = programs.compiled(found[stage], devices=4).kernels
+    used = sum(n for name, n in kernels.items() if kernel in name.lower())
+    assert used >= least, (stage, kernels)

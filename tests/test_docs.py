@@ -1,0 +1,79 @@
+"""The documentation is true: its commands and its code are those of the code.
+
+`make docs` checks links and builds it.
+"""
+
+import ast
+import pathlib
+import re
+import shlex
+
+import pytest
+
+from experiments.flags import configuration
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / 'docs').rglob('*.md'))
+# Files of the reader.
+YOURS = ('my_config.py', 'guess.py')
+PAGES = [p for p in PAGES if not {'generated', '_build'} & {*p.parts}]
+
+
+def blocks(page, language):
+  """The code blocks of a page in one language."""
+  return re.findall(
+    rf'^```{language}\n(.*?)^```', page.read_text(), re.M | re.S
+  )
+
+
+def commands(page):
+  """Words of each command line, continued lines joined."""
+  for block in blocks(page, 'sh'):
+    for line in block.replace('\\\n', ' ').splitlines():
+      words = shlex.split(line, comments=True)
+      if 'python' in ' '.join(words[:1]) and words[1:2] == ['-m']:
+        yield words
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda p: p.stem)
+def test_python_is_python(page):
+  """Every block parses."""
+  for block in blocks(page, 'python'):
+    ast.parse(block)
+
+
+def test_commands_name_programs_and_fields():
+  """Programs, configurations, methods and the fields that --set names."""
+  count = 0
+  for page in PAGES:
+    for words in commands(page):
+      module = words[2]
+      assert (ROOT / f'{module.replace(".", "/")}.py').exists(), words
+      given = [w.split('=', 1) for w in words[3:] if w.startswith('--')]
+      value = dict(x for x in given if len(x) == 2)
+      for name in value.get('--method', '').split(','):
+        if name and not name.endswith('.py'):
+          configuration.load_method(name)
+      if '--config' in value and value['--config'] not in YOURS:
+        assert (ROOT / value['--config']).exists(), words
+      count += 1
+  assert count >= 10
+
+
+def test_files_that_pages_name_exist():
+  """`rl_jax/...py` in running text."""
+  for page in PAGES:
+    for path in re.findall(
+      r'`((?:rl_jax|configs|tests)/[\w/]+\.py)`', page.read_text()
+    ):
+      assert (ROOT / path).exists(), f'{page.name}: {path}'
+
+
+def test_functions_of_an_iteration_are_where_the_page_says():
+  """`file.py`, `name`: the file defines the name."""
+  text = (ROOT / 'docs/concepts/iteration.md').read_text()
+  pairs = re.findall(r'`(rl_jax/[\w/]+\.py)`, `([\w.]+)`', text)
+  assert len(pairs) >= 6
+  for path, name in pairs:
+    last = name.split('.')[-1]
+    assert re.search(rf'(def|class) {last}\b', (ROOT / path).read_text()), path
