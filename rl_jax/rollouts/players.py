@@ -276,7 +276,7 @@ class Player:
 def episode_metrics(records: Sequence[dict[str, Any]]) -> dict[str, float]:
   """Of records of players; without any there are no means.
 
-  Failed rows are counted as reward errors, too.
+  Failed rows are counted as reward errors, and so are lost turns.
   """
   kinds = [r['failure'][0] for r in records if r['failure']]
   turns = sum(r['turns'] for r in records)

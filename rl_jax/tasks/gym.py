@@ -91,7 +91,7 @@ class ReasoningGym:
   def prepare(self) -> None:
     """Imports the package once (2 s), before workers are forked.
 
-    Raises: RuntimeError if right answers of the generator are not right.
+    Raises: RuntimeError if answers of the generator are not right.
     """
     dataset = self._dataset()
     for index in range(min(_TRIED, len(dataset))):
@@ -100,7 +100,7 @@ class ReasoningGym:
       if right is None:
         continue
       found = gym_scores.score(self.generator, dataset, right, entry)
-      if found != 1.0:
+      if found is None or (entry['answer'] is not None and found != 1.0):
         what = 'cannot be read' if found is None else f'has the score {found}'
         raise RuntimeError(
           f'reasoning-gym {self.generator!r} with options {self.options}: its '
