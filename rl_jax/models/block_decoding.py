@@ -45,9 +45,8 @@ def decode_block(
   x = layers.embed(params, cfg, token_BS.reshape(-1))
 
   def one(x, layer, shared, own, number):
-    return _layer_block(
-      layer, cfg, x, tables, shared, own, places, times, number
-    )
+    at = (tables, places, times)
+    return _layer_block(layer, cfg, x, shared, own, number, at)
 
   x, cache = decoding.through_layers(one, x, params['layers'], cache)
   hidden = layers.norm(x, params['model']['final_norm'], cfg)
@@ -55,9 +54,9 @@ def decode_block(
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_block(layer, cfg, x, tables, shared, own, places, times, number):
+def _layer_block(layer, cfg, x, shared, own, number, at):
   """(states after the layer, its keys, its values); writes S columns."""
-  step_BS, behind_BS, context_B, count_B = times
+  tables, places, (step_BS, behind_BS, context_B, count_B) = at
   q, k, v = (
     y.reshape(*step_BS.shape, *y.shape[1:])
     for y in layers.qkv(layer, cfg, x, tables)

@@ -7,7 +7,7 @@ see `scans_layers`.
 from collections.abc import Callable
 import functools
 import pathlib
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 from jax import lax
@@ -166,12 +166,10 @@ def decode_step(
   windows = cfg.window is not None and not pooled
   ages = cache.ages(clock, step_B) if windows else None
   layer_step = _pooled_layer_step if pooled else _layer_step
+  fed = _Fed(tables, blocks, places, behind_B, ages)
 
   def one(x, layer, shared, own, number):
-    times = (behind_B, ages)
-    return layer_step(
-      layer, cfg, x, tables, shared, own, blocks, places, times, number
-    )
+    return layer_step(layer, cfg, x, shared, own, number, fed)
 
   x = layers.embed(params, cfg, token_B)
   x, cache = through_layers(one, x, params['layers'], cache)
@@ -215,17 +213,25 @@ def through_layers(
   return x, cache.replace(k_BJKT=(keys,), v_BJTK=(values,))
 
 
+class _Fed(NamedTuple):
+  """What every layer reads of the tokens that a step feeds."""
+
+  tables: Any  # rotations of their positions
+  steps: Any  # of Cache.step
+  places: Any  # see attend_response
+  after_B: Array  # tokens of the row's response that come before
+  ages: Any = None  # of Cache.ages, with windows
+
+
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _layer_step(
-  layer, cfg, x, tables, shared, own, blocks, places, times, number
-):
+def _layer_step(layer, cfg, x, shared, own, number, fed):
   """(states after the layer, its keys, its values); writes one column."""
-  q, k, v = layers.qkv(layer, cfg, x, tables)
-  limits, (behind_B, ages) = layers.limits(cfg, layer), times
-  if ages is not None:
+  q, k, v = layers.qkv(layer, cfg, x, fed.tables)
+  limits, blocks = layers.limits(cfg, layer), fed.steps
+  if fed.ages is not None:
     blocks = [
       (column, here, seen_B1T & limits.near(age))
-      for (column, here, seen_B1T), age in zip(blocks, ages, strict=True)
+      for (column, here, seen_B1T), age in zip(blocks, fed.ages, strict=True)
     ]
   keys, values, read = [], [], []
   for k_BJKT, v_BJTK, (column, here, seen_B1T) in zip(
@@ -238,10 +244,10 @@ def _layer_step(
     q[:, None],
     shared,
     read[0],
-    places,
+    fed.places,
     later=read[1:],
     limits=limits,
-    step=behind_B[:, None],
+    step=fed.after_B[:, None],
   )
   x = layers.finish_layer(layer, cfg, x, attended)
   return x, tuple(keys), tuple(values)
@@ -252,12 +258,10 @@ def _layer_of(keys, values, number):
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
-def _pooled_layer_step(
-  layer, cfg, x, tables, shared, own, at, places, times, number
-):
-  """The same with a BlockPool; at: its PoolStep."""
-  q, k, v = layers.qkv(layer, cfg, x, tables)
-  limits, (step_B, _) = layers.limits(cfg, layer), times
+def _pooled_layer_step(layer, cfg, x, shared, own, number, fed):
+  """The same with a BlockPool; fed.steps is its PoolStep."""
+  q, k, v = layers.qkv(layer, cfg, x, fed.tables)
+  limits, at = layers.limits(cfg, layer), fed.steps
   (keys,), (values,) = own
   place = (at.block_B, *(() if number is None else (number,)), slice(None))
   keys = keys.at[*place, :, at.column_B].set(k, mode='drop')
@@ -268,9 +272,9 @@ def _pooled_layer_step(
     q[:, None],
     shared,
     now,
-    places,
+    fed.places,
     limits=limits,
-    step=step_B[:, None],
+    step=fed.after_B[:, None],
     pool=(*_layer_of(keys, values, number), at.owner_M, seen_MC),
   )
   return layers.finish_layer(layer, cfg, x, attended), (keys,), (values,)
