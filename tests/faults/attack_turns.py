@@ -93,7 +93,7 @@ def main() -> None:
   named = turns(5)
   with tempfile.TemporaryDirectory() as folder:
     found, same = attack(list(named.values()), folder, 6.0)
-  print('| attack, five times in a turn | answered | what it was told |')
+  print('| attack, five times in a turn | answered | the end of the answer |')
   print('|---|---|---|')
   for name, answer in zip(named, found, strict=True):
     text = answer.reply['observation'] if answer.reply else answer.detail

@@ -41,7 +41,7 @@ FEW = (
 
 
 def halves(answer):
-  """The first half of a right answer, and with something behind it."""
+  """The first half of a right answer, and that with other words after it."""
   half = answer[: len(answer) // 2]
   return (half, f'{half} xyzzy plugh') if len(half) > 1 else ()
 
@@ -255,7 +255,7 @@ def test_what_runs_texts_is_known():
     and gym_scores._RUNS.search(path.read_text(encoding='utf-8'))
   )
   assert set(helpers) <= {
-    'arithmetic/gsm_symbolic/generators_00_49.py',  # fractions of its own
+    'arithmetic/gsm_symbolic/generators_00_49.py',  # their own fractions
     'arithmetic/gsm_symbolic/generators_50_99.py',
     'code/contrib/bfit/BF-it.py',  # a compiler of brainfuck
     'code/contrib/bfit/Compiler/Compiler.py',

@@ -32,7 +32,7 @@ _PRAGMAS += ('index_info', 'index_xinfo', 'foreign_key_list')
 def main() -> None:
   """Answers until stdin ends."""
   place = pathlib.Path(sys.argv[1])
-  with contextlib.suppress(OSError, AttributeError):  # of Linux alone
+  with contextlib.suppress(OSError, AttributeError):  # only Linux has it
     kernel.die_with_parent()
   with contextlib.suppress(ValueError, OSError):  # not to be had everywhere
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

@@ -144,8 +144,8 @@ if __name__ == '__main__':
   assert first.startswith('Node {') and again == first
 
 
-def told(task, text):
-  """What a turn is answered."""
+def answer_to(text, task):
+  """What the policy reads after a turn."""
   one = task.make(task.example('train', 0))
   one.reset(0)
   return check_reply(one.step(text), 'step')['observation']
@@ -157,13 +157,13 @@ def with_tools(*functions, **fields):
 
 
 def test_all_calls_of_a_turn_share_its_time():
-  """An endless one ends, and what follows it is told that no time is left."""
+  """An endless one ends, and the later ones say that no time is left."""
   task = with_tools('python', 'calculator', turn_seconds=0.5)
   endless = call('python', code='while True: pass') + tool_calls.CLOSE
-  found = told(task, 3 * endless + call('calculator', expression='1'))
+  found = answer_to(3 * endless + call('calculator', expression='1'), task)
   assert found.count('error: python: ValueError: the code ended by time') == 1
   assert found.count('error: no time left: all calls of a turn have 0.5') == 3
-  found = told(task, call('calculator', expression='1 + 1'))
+  found = answer_to(call('calculator', expression='1 + 1'), task)
   assert '\n2\n' in found
 
 
@@ -171,13 +171,13 @@ def test_queries_end_with_their_turn(database):
   """Whatever they do: the values of SQLite are limited, and so is its time."""
   task = with_tools(f'sql:{database}', turn_seconds=0.5)
   big = call('sql', query='select length(randomblob(999999999))')
-  found = told(task, 5 * (big + tool_calls.CLOSE))
+  found = answer_to(5 * (big + tool_calls.CLOSE), task)
   assert found.count('error: sql: DataError: string or blob too big') == 5
   slow = "select length(printf('%.*c', 999999999, 'x'))"
-  found = told(task, 3 * (call('sql', query=slow) + tool_calls.CLOSE))
+  found = answer_to(3 * (call('sql', query=slow) + tool_calls.CLOSE), task)
   assert found.count('error: sql: TimeoutError: the query took 0.') == 1
   assert found.count('error: no time left') == 2
-  assert '30' in told(task, call('sql', query='select count(*) from city'))
+  assert '30' in answer_to(call('sql', query='select count(*) from city'), task)
 
 
 def slow_tool(seconds: float) -> str:
@@ -188,8 +188,10 @@ def slow_tool(seconds: float) -> str:
 
 def test_a_users_tool_can_ask_how_much_time_is_left():
   task = with_tools(slow_tool, turn_seconds=0.3)
-  assert '0 0.' in told(task, call('slow_tool', seconds=0.1))
-  found = told(task, 2 * (call('slow_tool', seconds=0.4) + tool_calls.CLOSE))
+  assert '0 0.' in answer_to(call('slow_tool', seconds=0.1), task)
+  found = answer_to(
+    2 * (call('slow_tool', seconds=0.4) + tool_calls.CLOSE), task
+  )
   assert '0 0.0' in found and found.count('no time left') == 1
   assert tool_functions.time_left() == math.inf
 
@@ -240,7 +242,7 @@ def test_code_needs_the_layers_that_hide_files(monkeypatch, missing, refused):
 
 @pytest.mark.parametrize('layer', ['landlock', 'namespaces'])
 def test_code_cannot_read_the_files_of_its_task(tmp_path, layer):
-  """By either layer alone: data, databases, and modules of the user."""
+  """By one layer only: data, databases, and modules of the user."""
   for folder in (tmp_path, *tmp_path.parents[:2]):
     folder.chmod(0o755)
   limits = sandbox.Limits(layers=(layer,))
@@ -263,7 +265,7 @@ def test_code_cannot_read_the_files_of_its_task(tmp_path, layer):
   )
   for file in (rows, path, own):
     code = f"print(open({str(file)!r}, 'rb').read())"
-    assert 'secret' not in told(task, call('python', code=code))
+    assert 'secret' not in answer_to(call('python', code=code), task)
     assert b'secret' in file.read_bytes()
 
 

@@ -79,7 +79,7 @@ def test_a_step_that_takes_long_ends_with_its_process(database, query):
 def test_what_cannot_be_answered_is_an_error(
   database, tmp_path, query, kind, words
 ):
-  """Of the query alone; no file is made."""
+  """It costs only the query; no file is made."""
   with pytest.raises(Exception, match=words) as error:
     database.answer(query, 20.0)
   assert kind in type(error.value).__name__
