@@ -34,6 +34,10 @@ FORMER_DEFAULTS = {
   ('VerifierConfig', 'num_workers'): 0,
 }
 
+# What fields of later versions meant to runs whose files lack them, where it is
+# not the default of today.
+ABSENT = {'DraftModel': {'coupling': 'uniform'}}
+
 _YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
@@ -334,6 +338,7 @@ def _decode(value, classes, recorded):
       f'refusing to build {path!r}, which runs functions of {unknown[0]}.'
       + _how_to_import(f'{unknown[0]}.', recorded, classes)
     )
+  fields = {**ABSENT.get(name, {}), **fields}
   values = {key: _decode(v, classes, recorded) for key, v in fields.items()}
   return overrides.construct(classes[name], values)
 
