@@ -11,8 +11,9 @@ from the last states of --draft which of its tokens the policy accepts
 A JSON line for each way of stopping a draft, measured on --limit prompts of
 --split: never, by the draft model's own probabilities, and by the head.
 accepted_length: tokens that a forward pass of the policy adds to a row;
-drafted_length: forward passes of the draft model for it. The other flags are
-those of experiments.evaluate.
+drafted_length: forward passes of the draft model for it. With --coupling=
+rejection the head learns how probably a token is kept, min(1, p / q). The other
+flags are those of experiments.evaluate.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from experiments.flags import evaluation as evaluation_flags
 from rl_jax import api, randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.rollouts import acceptance
-from rl_jax.rollouts.drafts import DraftModel
+from rl_jax.rollouts.drafts import REJECTION, UNIFORM, DraftModel
 from rl_jax.rollouts.engine import Engine, make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
@@ -52,6 +53,12 @@ _THRESHOLD = flags.DEFINE_float(
 )
 _STEPS = flags.DEFINE_integer('steps', 300, 'Of the fit.', lower_bound=1)
 _RATE = flags.DEFINE_float('learning_rate', 1e-3, 'Of Adam.', lower_bound=0)
+_COUPLING = flags.DEFINE_enum(
+  'coupling',
+  REJECTION,
+  (REJECTION, UNIFORM),
+  'Of draft and policy, as of DraftModel.',
+)
 _SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.', lower_bound=0)
 evaluation_flags.define_flags()
 
@@ -117,7 +124,7 @@ def fit(setup: Setup) -> dict[str, jax.Array]:
   """The head, from responses to the training split."""
 
   @jax.jit
-  def rows_of(params, traj, key):
+  def rows_of(params, policy, traj, key):
     shape = traj.response_BT.shape
     numbers = randomness.purpose_key(key, randomness.SAMPLING)
     others = randomness.purpose_key(key, randomness.PIECES)
@@ -130,10 +137,11 @@ def fit(setup: Setup) -> dict[str, jax.Array]:
       setup.sampling,
       uniform(numbers),
       uniform(others) < acceptance.TRUE_FRACTION,
+      (setup.policy.model, policy) if _COUPLING.value == REJECTION else None,
     )
 
   found = [
-    rows_of(setup.draft[1], traj, setup.key)
+    rows_of(setup.draft[1], setup.policy.params, traj, setup.key)
     for traj in setup.responses(setup.engine(), 'train')
   ]
   rows = jax.tree.map(lambda *x: jnp.concatenate(x), *found)
@@ -193,7 +201,11 @@ def main(argv):
   head = fit(setup)
   acceptance.save_head(_OUT.value, head)
   drafts = functools.partial(
-    DraftModel, path=_DRAFT.value, tokens=_TOKENS.value, least=_LEAST.value
+    DraftModel,
+    path=_DRAFT.value,
+    tokens=_TOKENS.value,
+    least=_LEAST.value,
+    coupling=_COUPLING.value,
   )
   for name, source, used in (
     ('never', drafts(threshold=1.0), None),

@@ -30,9 +30,14 @@ def row_keys(key: Array, row_id_B2: Array) -> Array:
   return jax.vmap(one)(row_id_B2)
 
 
-def token_uniform(row_keys_B: Array, position_B: Array) -> Array:
-  """One uniform in [0, 1) per row for the token at position_B."""
+def token_uniform(row_keys_B: Array, position_B: Array, draw: int = 0) -> Array:
+  """One uniform in [0, 1) per row for the token at position_B.
+
+  draw: its number, where a token needs several.
+  """
   keys_B = jax.vmap(jax.random.fold_in)(row_keys_B, position_B)
+  if draw:
+    keys_B = jax.vmap(lambda k: jax.random.fold_in(k, draw))(keys_B)
   return jax.vmap(lambda k: jax.random.uniform(k, ()))(keys_B)
 
 

@@ -35,6 +35,10 @@ FORMER_DEFAULTS = {
   ('VerifierConfig', 'num_workers'): 0,
 }
 
+# What fields of later versions meant to runs whose files lack them, where it is
+# not the default of today.
+ABSENT = {'DraftModel': {'coupling': 'uniform'}}
+
 _YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
@@ -365,6 +369,7 @@ class _Decoder:
     name = path.rpartition('.')[2]
     if name in RENAMED:
       return self.decode(RENAMED[name](fields))
+    fields = {**ABSENT.get(name, {}), **fields}
     values = {key: self.decode(v) for key, v in fields.items()}
     try:
       self._check(path, name, files)

@@ -18,6 +18,7 @@ from rl_jax.models.files import model_dir
 from rl_jax.overrides import override
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.rollouts.drafts import DraftModel
 from rl_jax.runs import directory
 from rl_jax.serialization import (
   check,
@@ -241,6 +242,17 @@ def test_digest_of_a_known_run():
   """Golden: a change here orphans every committed result."""
   text = (GOLDEN / 'experiment_before_rooms.json').read_text()
   assert digest(from_json(text)) == '4e74ab46e7c4'
+
+
+def test_drafts_of_earlier_runs_are_coupled_as_they_were():
+  """A file without the field means 'uniform', whatever is the default now."""
+  drafts = DraftModel(path='runs/small')
+  text = to_json(drafts)
+  assert from_json(text) == drafts and drafts.coupling == 'rejection'
+  fields = json.loads(text)
+  del fields['coupling']
+  old = from_json(json.dumps(fields))
+  assert old == dataclasses.replace(drafts, coupling='uniform')
 
 
 def test_an_unknown_field_names_the_nearest():

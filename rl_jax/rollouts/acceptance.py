@@ -13,7 +13,11 @@ import numpy as np
 import optax
 
 from rl_jax import models
-from rl_jax.rollouts.sampling import SamplingConfig, sample_token
+from rl_jax.rollouts.sampling import (
+  SamplingConfig,
+  log_probs,
+  sample_token,
+)
 from rl_jax.types import POLICY, Array, Trajectories
 
 BLOCKS = 3
@@ -81,36 +85,58 @@ def training_rows(
   sampling: SamplingConfig,
   uniform_BT: Array,
   true_BT: Array,
+  policy: tuple[models.ModelConfig, Any] | None = None,
 ) -> tuple[Array, Array, Array]:
   """(hidden [R, D], accepted [R], mask [R]) of the target's responses in traj.
 
-  The draft draws a token for each place of a response; fed is that one, or
+  The draft draws a token y for each place of a response; fed is that one, or
   where true_BT the target's, which has no label. uniform_BT: those that drew
-  the responses, as draft and target share them; see randomness.
+  the responses, as draft and target share them; see randomness. policy: shape
+  and parameters of the target, for coupling by rejection, with the label
+  min(1, p(y) / q(y)); None: 1 where y is the target's token.
   """
-  cfg, params = draft
-  forward = lambda token_BT: models.forward(
-    *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP, token_BT),
-    traj.mask_BT,
-  )
+  hidden_TBD = jnp.swapaxes(_states(draft, traj, traj.response_BT), 0, 1)
 
   def draw(state_and_uniform):
     hidden_BD, uniform_B = state_and_uniform
-    logits = sampling.transform(models.logits(params, cfg, hidden_BD))
-    return sample_token(logits, uniform_B, sampling.greedy)[0]
+    logits = sampling.transform(models.logits(draft[1], draft[0], hidden_BD))
+    return sample_token(logits, uniform_B, sampling.greedy)
 
-  hidden_TBD = jnp.swapaxes(forward(traj.response_BT), 0, 1)
-  token_BT = jax.lax.map(draw, (hidden_TBD, uniform_BT.T)).T
-  accepted_BT = (token_BT == traj.response_BT).astype(jnp.float32)
+  token_TB, logq_TB = jax.lax.map(draw, (hidden_TBD, uniform_BT.T))
+  token_BT = token_TB.T
+  if policy is None or sampling.greedy:
+    accepted_BT = (token_BT == traj.response_BT).astype(jnp.float32)
+  else:
+    logp_BT = _log_probs(policy, traj, sampling, token_TB).T
+    accepted_BT = jnp.exp(jnp.minimum(logp_BT - logq_TB.T, 0.0))
   mixed_BT = jnp.where(true_BT, traj.response_BT, token_BT)
   mask_BT = ((traj.kind_BT == POLICY) & ~true_BT).astype(jnp.float32)
-  # forward's state t predicts token t: that of a token stands one further on.
-  hidden_BTD = forward(mixed_BT)[:, 1:]
+  # The state t predicts token t: that of a token stands one further on.
+  hidden_BTD = _states(draft, traj, mixed_BT)[:, 1:]
   return (
     hidden_BTD.reshape(-1, hidden_BTD.shape[-1]),
     accepted_BT[:, :-1].reshape(-1),
     mask_BT[:, :-1].reshape(-1),
   )
+
+
+def _states(model, traj, token_BT):
+  """States [B, T, D] of a model that predict the tokens of responses."""
+  cfg, params = model
+  prompts = traj.prompt_NP, traj.prompt_mask_NP
+  return models.forward(params, cfg, *prompts, token_BT, traj.mask_BT)
+
+
+def _log_probs(policy, traj, sampling, token_TB):
+  """log p of tokens [T, B] behind the beginnings of traj's responses."""
+
+  def read(state_and_token):
+    hidden_BD, token_B = state_and_token
+    logits = models.logits(policy[1], policy[0], hidden_BD)
+    return log_probs(sampling.transform(logits), token_B)
+
+  hidden_TBD = jnp.swapaxes(_states(policy, traj, traj.response_BT), 0, 1)
+  return jax.lax.map(read, (hidden_TBD, token_TB))
 
 
 def fit_head(

@@ -70,8 +70,10 @@ class RolloutConfig:
     rollouts.lagged; each costs a copy of the trained weights. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
-    tokens, sooner where drafts are right, see rollouts.speculative. None: none.
-    Evaluations have them too, but look nothing up in previous responses.
+    tokens, sooner where drafts are right, see rollouts.speculative; of a draft
+    model tokens of the same distribution, unless its coupling is 'uniform'.
+    None: none. Evaluations have them too, but look nothing up in previous
+    responses.
   """
 
   num_prompts: int = ranged(64, 1)

@@ -294,6 +294,14 @@ class Decoder:
     self, rows: Rows, row_R: Array, step_R: Array, hidden: Sequence[Array]
   ) -> tuple[Array, Array]:
     """Token `step` of the given rows, which states [R, D] predict; its logp."""
+    return sample_token(
+      self.drawn_from(hidden),
+      randomness.token_uniform(rows.key_B[row_R], step_R),
+      self.sampling.greedy,
+    )
+
+  def drawn_from(self, hidden: Sequence[Array]) -> Array:
+    """Logits [R, V] that tokens are drawn from, which states [R, D] predict."""
     logits = [
       models.logits(w, self.cfg, hidden_RD)
       for w, hidden_RD in zip(self.weights, hidden, strict=True)
@@ -301,11 +309,7 @@ class Decoder:
     values_RH = None
     if self.sampling.reads_values:
       values_RH = models.all_values(self.weights[0], hidden[0])
-    return sample_token(
-      self.sampling.transform(*logits, values_RH=values_RH),
-      randomness.token_uniform(rows.key_B[row_R], step_R),
-      self.sampling.greedy,
-    )
+    return self.sampling.transform(*logits, values_RH=values_RH)
 
   def is_end(self, token_R: Array) -> Array:
     """bool[R]: tokens that end a response."""

@@ -5,11 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax import models
 from rl_jax.rollouts import lookup
 from rl_jax.rollouts.drafts import PreviousResponses, PromptLookup
 from rl_jax.rollouts.slots import Slots
-from rl_jax.rollouts.speculative import SpeculativeDecoder
+from rl_jax.rollouts.speculative import Draft, SpeculativeDecoder
 from rl_jax.types import Array
 
 
@@ -20,9 +19,7 @@ class LookupDecoder(SpeculativeDecoder):
   drafts: PromptLookup | PreviousResponses
   context_NC: Array
 
-  def draft(
-    self, s: Slots, known_W: Array, K: int
-  ) -> tuple[Array, tuple[models.Cache, ...]]:
+  def draft(self, s: Slots, known_W: Array, K: int) -> Draft:
     """See SpeculativeDecoder."""
     context_WC = self.context_NC[s.row_W // self.group]
     text = [context_WC, s.rows.response_BT[s.row_W]]
@@ -34,7 +31,8 @@ class LookupDecoder(SpeculativeDecoder):
     )
     # They begin at `known`, which is later where tokens were given.
     behind_WK = (s.step_W - known_W)[:, None] + jnp.arange(K)[None]
-    return jnp.take_along_axis(guess_WK, behind_WK, axis=1, mode='clip'), ()
+    guess_WK = jnp.take_along_axis(guess_WK, behind_WK, axis=1, mode='clip')
+    return Draft(token_WK=guess_WK)
 
 
 def context_of(

@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from rl_jax.checks import checked, ranged
+from rl_jax.checks import checked, chosen, ranged
+
+REJECTION, UNIFORM = 'rejection', 'uniform'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,13 +44,17 @@ class PreviousResponses(PromptLookup):
 class DraftModel:
   """Drafts by a smaller model, which has the tokens of the policy.
 
-  path: a work directory or a model directory; no run trains it. It draws with
-  the random numbers of the policy, so that tokens are equal where distributions
-  are close. tokens: of a draft at most. From `least` on a row is drafted no
-  further once the estimated probability that some token is wrong exceeds
-  threshold (1: never), see rollouts.acceptance. head: a file that
-  experiments.acceptance_head wrote, which estimates it; None: by the draft
-  model's probabilities of its tokens.
+  path: a work directory or a model directory; no run trains it. tokens: of a
+  draft at most. From `least` on a row is drafted no further once the estimated
+  probability that some token is wrong exceeds threshold (1: never), see
+  rollouts.acceptance. head: a file that experiments.acceptance_head wrote,
+  which estimates it; None: by the draft model's probabilities of its tokens.
+
+  coupling: 'rejection' keeps a token with probability min(1, p / q), p of the
+  policy and q of the draft model, and draws from (p - q)_+ in its place: as
+  many are kept as can be, and responses have exactly the distribution of the
+  policy. 'uniform' draws from both with one random number and keeps what is
+  equal: tokens are those of plain decoding (E2), but fewer are kept.
   """
 
   path: str
@@ -56,6 +62,7 @@ class DraftModel:
   head: str | None = None
   threshold: float = ranged(0.3, 0.0, 1.0)
   least: int = ranged(2, 1)
+  coupling: str = chosen(REJECTION, (REJECTION, UNIFORM))
 
   def width(self, slots: int) -> int:
     """See PromptLookup."""

@@ -29,6 +29,9 @@ def generate_with_drafts(
 ) -> tuple[Trajectories, draft_memory.Memory, Array]:
   """generate by speculative decoding: the same tokens (tier E2).
 
+  Of a DraftModel that is coupled by rejection the tokens have the distribution
+  of those of generate.
+
   memory: of draft_memory, or {}. model, model_params: those of DraftModel;
   the latter with `head` if there is an acceptance head.
 

@@ -112,6 +112,20 @@ def sample_token(
   return (k_B * block + c_B).astype(jnp.int32), logp_B
 
 
+def log_probs(logits_RV: Array, token_R: Array) -> Array:
+  """log softmax(logits) of given tokens, float32[R]; -inf where they have none.
+
+  In blocks, as sample_token, so that no array but the logits has V columns.
+  """
+  (R, V), block = logits_RV.shape, block_size(logits_RV.shape[1])
+  logits_RKC = logits_RV.astype(jnp.float32).reshape(R, V // block, block)
+  logits_RKC = layout.constrain(logits_RKC, 'rows', 'vocab', None)
+  peak_R = logits_RKC.max(axis=(1, 2))
+  total_R = jnp.exp(logits_RKC - peak_R[:, None, None]).sum(axis=(1, 2))
+  logits_RC = _pick(logits_RKC, token_R // block)
+  return _pick(logits_RC, token_R % block) - peak_R - jnp.log(total_R)
+
+
 def block_size(vocab_size: int) -> int:
   """Tokens a block: near the root of what a device has, which they divide."""
   columns = vocab_size // layout.parts(vocab_size, 'vocab')

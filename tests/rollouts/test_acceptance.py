@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax import models
 from rl_jax.rollouts import SamplingConfig, acceptance
+from rl_jax.rollouts.sampling import sample_token
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,41 @@ def test_a_head_learns_which_tokens_are_accepted(tiny, tmp_path):
   jax.tree.map(np.testing.assert_array_equal, dict(same), dict(head))
   with pytest.raises(ValueError, match='no acceptance head .* width 3'):
     acceptance.load_head(path, 3)
+
+
+def test_labels_of_rejection_by_hand(tiny):
+  """E1: min(1, p / q) of the draft's tokens, from both softmaxes.
+
+  With one model for both all are 1, where equality of other draws is not.
+  """
+  traj, own = tiny.rollout(), (tiny.CFG, tiny.params())
+  other = tiny.CFG, tiny.params(1)
+  uniform_BT = jax.random.uniform(jax.random.key(1), traj.mask_BT.shape)
+  never_BT = jnp.zeros(traj.mask_BT.shape, bool)
+  arguments = traj, SamplingConfig(temperature=0.7), uniform_BT, never_BT
+  _, same, _ = acceptance.training_rows(own, *arguments, own)
+  np.testing.assert_allclose(same, 1.0, atol=1e-6)
+  _, found, _ = acceptance.training_rows(other, *arguments, own)
+
+  def probs(model):
+    cfg, params = model
+    hidden = models.forward(
+      *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP),
+      *(traj.response_BT, traj.mask_BT),
+    )
+    return jax.nn.softmax(models.logits(params, cfg, hidden) / 0.7)
+
+  p_BTV, q_BTV = probs(own), probs(other)
+  drawn_BT = jax.lax.map(
+    lambda x: sample_token(jnp.log(x[0]), x[1])[0],
+    (jnp.swapaxes(q_BTV, 0, 1), uniform_BT.T),
+  ).T
+  pick = lambda x_BTV: jnp.take_along_axis(x_BTV, drawn_BT[..., None], -1)
+  ratio_BT = jnp.minimum(pick(p_BTV) / pick(q_BTV), 1.0)[..., 0]
+  np.testing.assert_allclose(
+    found, ratio_BT[:, :-1].reshape(-1), rtol=1e-4, atol=1e-6
+  )
+  assert 0.02 < np.mean(np.asarray(found) < 1) < 1
 
 
 @pytest.mark.parametrize('content', [b'', b'text', b'PK\x03\x04'])

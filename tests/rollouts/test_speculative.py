@@ -1,4 +1,8 @@
-"""Speculative decoding draws the tokens of plain decoding (E2)."""
+"""Speculative decoding draws the tokens of plain decoding (E2), or their law.
+
+Drafts of a model are coupled by rejection: tokens then depend on the draft, and
+their distribution is that of the policy.
+"""
 
 import dataclasses
 import functools
@@ -201,16 +205,17 @@ def draft_model():
   return CFG, jax.tree.map(lambda x: x + noise(x), params)
 
 
-def with_model(sampling, params, **fields):
+def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
-  run = lambda params, *args: generate_with_drafts(
-    *(own, CFG, make_traj(), KEY, *args, {}, params),
+  run = lambda params, traj, *args: generate_with_drafts(
+    *(own, CFG, traj, KEY, *args, {}, params),
     drafts=drafts,
     model=CFG,
     max_new_tokens=T,
+    slots=slots,
   )
-  found = jax.jit(run)(params, sampling)
+  found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
 
 
@@ -232,7 +237,10 @@ def test_a_draft_model():
 @pytest.mark.slow
 @pytest.mark.parametrize('sampling', [SAMPLING, SAMPLING.replace(greedy=True)])
 def test_a_draft_model_that_stops(sampling):
-  """E2: another model, which stops by its own probabilities or by a head."""
+  """E2: another model, which stops by its own probabilities or by a head.
+
+  With one number for both, and if greedy, tokens are those of plain decoding.
+  """
   _, params = draft_model()
   expected = plain(sampling, max_new_tokens=T)
   head = acceptance.init_head(CFG.width, jax.random.key(0))
@@ -243,7 +251,12 @@ def test_a_draft_model_that_stops(sampling):
     ('head', {**params, 'head': head}, 0.3),
   ):
     rows, passes, tokens = with_model(
-      sampling, tree, tokens=6, threshold=threshold, least=1
+      sampling,
+      tree,
+      tokens=6,
+      threshold=threshold,
+      least=1,
+      coupling='rejection' if sampling.greedy else 'uniform',
     )
     assert_same(rows, expected)
     found[name] = tokens / passes
@@ -251,6 +264,122 @@ def test_a_draft_model_that_stops(sampling):
   # Where nothing is guessed, 0 is fed, which may be right as well.
   assert 1 < found['head'] < 3.5
   assert min(found.values()) > 1
+
+
+def test_rejection_depends_on_counters_alone(monkeypatch):
+  """E2: slots, widths and the order of groups change no token, nor their logp.
+
+  The log-probs are the policy's: those of the same tokens by its softmax.
+  """
+  _, params = draft_model()
+  fields = {'tokens': 3, 'threshold': 0.4, 'least': 1}
+  whole, passes, tokens = with_model(SAMPLING, params, **fields)
+  assert passes < tokens
+  with monkeypatch.context() as patch:
+    patch.setattr(decode, 'batch_widths', lambda *_: [5, 2])
+    found, *_ = with_model(SAMPLING, params, slots=5, **fields)
+  assert_same(found, whole)
+  groups = np.array([2, 0, 3, 1])
+  moved = toy_order(make_traj(), groups)
+  found, *_ = with_model(SAMPLING, params, moved, **fields)
+  assert_same(found, toy_order(whole, groups))
+  hidden = models.forward(
+    *(make_params(), CFG, whole.prompt_NP, whole.prompt_mask_NP),
+    *(whole.response_BT, (whole.kind_BT > 0).astype(jnp.float32)),
+  )
+  logits = models.logits(make_params(), CFG, hidden) / SAMPLING.temperature
+  logp_BT = jnp.take_along_axis(
+    jax.nn.log_softmax(logits), whole.response_BT[..., None], axis=-1
+  )[..., 0]
+  np.testing.assert_allclose(
+    whole.logp_behaviour_BT, logp_BT * whole.mask_BT, atol=1e-4
+  )
+
+
+def toy_order(traj, groups):
+  """Groups in another order."""
+  rows = (groups[:, None] * G + np.arange(G)).ravel()
+
+  def one(x):
+    return x[rows] if x.shape[0] == N * G else x[groups]
+
+  return jax.tree.map(one, traj)
+
+
+OWN, OTHER = np.array([0.1, 0.3, 0.2, 0.4]), np.array([0.4, 0.1, 0.3, 0.2])
+
+
+def constant(p):
+  """(shape, parameters) of a model with these probabilities everywhere."""
+  cfg = dataclasses.replace(CFG, vocab_size=len(p), tied_embeddings=False)
+  params = jax.tree.map(jnp.zeros_like, params_lib.init_params(cfg, KEY))
+  model = params['model']
+  # The only state is all ones, by the norm of embeddings of ones.
+  model['embed'] += 1.0
+  model['final_norm'] += 1.0
+  model['lm_head'] = model['lm_head'].at[0].set(np.log(p))
+  return cfg, params
+
+
+@pytest.mark.parametrize(
+  ('coupling', 'kept'),
+  [
+    ('rejection', 0.1 + 0.1 + 0.2 + 0.2),  # sum of min(p, q)
+    # Where the intervals of a token in both cumulative sums overlap: 0 to .1,
+    # nothing, .5 to .6 and .8 to 1.
+    ('uniform', 0.1 + 0.0 + 0.1 + 0.2),
+  ],
+)
+def test_guesses_that_are_kept(coupling, kept):
+  """Of 8,192 rows of three tokens: the share, and the law of all tokens.
+
+  The first token has no guess. One of the second that is kept saves the pass
+  for the third: passes = rows (2 - kept), with a standard error of .0055.
+  """
+  rows, (cfg, params), (_, other) = 8192, constant(OWN), constant(OTHER)
+  start = rollouts.start_trajectories(
+    *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+    group_size=rows,
+    max_response_tokens=3,
+  )
+  drafts = DraftModel(path='', tokens=1, threshold=1.0, coupling=coupling)
+  found, _, (passes, tokens, drafted) = generate_with_drafts(
+    *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}, other),
+    drafts=drafts,
+    model=cfg,
+    max_new_tokens=3,
+  )
+  assert tokens == 2 * rows and drafted == passes
+  np.testing.assert_allclose(2 - int(passes) / rows, kept, atol=0.02)
+  response_BT = np.asarray(found.response_BT)
+  counts = np.bincount(response_BT @ np.array([16, 4, 1]), minlength=64)
+  expected = rows * np.einsum('i,j,k->ijk', OWN, OWN, OWN).ravel()
+  statistic = ((counts - expected) ** 2 / expected).sum()
+  # 63 degrees of freedom: mean 63, standard deviation 11.2.
+  assert expected.min() > 5 and statistic < 63 + 3 * 11.2
+  np.testing.assert_allclose(
+    found.logp_behaviour_BT, np.log(OWN)[response_BT], atol=1e-5
+  )
+
+
+def test_a_token_without_probability_is_never_kept():
+  """Of the policy, though the draft draws nothing else; and the other way."""
+  sure = [np.array([1.0, 1e-30]), np.array([1e-30, 1.0])]
+  for own, other in (sure, sure[::-1]):
+    cfg, params = constant(own)
+    start = rollouts.start_trajectories(
+      *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+      group_size=64,
+      max_response_tokens=4,
+    )
+    found, *_ = generate_with_drafts(
+      *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}),
+      constant(other)[1],
+      drafts=DraftModel(path='', tokens=3, threshold=1.0),
+      model=cfg,
+      max_new_tokens=4,
+    )
+    np.testing.assert_array_equal(found.response_BT, int(own[1] > 0.5))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +424,15 @@ def test_settings_are_checked():
 
 
 @pytest.mark.slow
-def test_the_law_of_tokens():
+@pytest.mark.parametrize(
+  'drafts',
+  [
+    PromptLookup(tokens=2, ngram=1),
+    DraftModel(path='', tokens=2, threshold=1.0),
+    DraftModel(path='', tokens=2, threshold=0.6, least=1),
+  ],
+)
+def test_the_law_of_tokens(drafts):
   """Chi-square of 8,192 triples against the products of the model's softmax."""
   cfg, rows = dataclasses.replace(CFG, vocab_size=5), 8192
   params = make_params(cfg)
@@ -307,9 +444,12 @@ def test_the_law_of_tokens():
       max_response_tokens=3,
     )
 
+  noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
   found, _, (passes, tokens, _) = generate_with_drafts(
     *(params, cfg, begun(rows), KEY, rollouts.SamplingConfig(), {}),
-    drafts=PromptLookup(tokens=2, ngram=1),
+    jax.tree.map(lambda x: x + noise(x), params),  # of a draft model
+    drafts=drafts,
+    model=cfg,
     max_new_tokens=3,
   )
   assert tokens == 2 * rows and passes < 0.95 * tokens

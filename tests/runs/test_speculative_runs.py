@@ -90,14 +90,20 @@ def test_a_run_with_drafts(toy, stripped, tmp_path):
 
 @pytest.mark.slow
 def test_a_trained_run_drafts(toy, tmp_path):
-  """E2: the checkpoint of another run as draft model, with a head."""
+  """E2: the checkpoint of another run as draft model, with a head.
+
+  Coupled by one number for both, as runs were that began before there was
+  another; by rejection the run differs, and its log-probs are as exact.
+  """
   method, logged = toy.get_method('grpo'), {}
   head = acceptance.init_head(32, jax.random.key(0))
   acceptance.save_head(str(tmp_path / 'head.npz'), head)
-  model = f"DraftModel(path='{tmp_path}/plain', tokens=2, head='HEAD')"
+  model = f"DraftModel(path='{tmp_path}/plain', tokens=2, head='HEAD'"
+  model = model.replace('HEAD', str(tmp_path / 'head.npz'))
   for name, drafts in (
     ('plain', 'null'),
-    ('drafted', model.replace('HEAD', str(tmp_path / 'head.npz'))),
+    ('drafted', f"{model}, coupling='uniform')"),
+    ('rejection', f'{model})'),
   ):
     changes = {'iterations': '2', 'rollout.speculative': drafts}
     config = make_config(method, **changes)
@@ -108,8 +114,10 @@ def test_a_trained_run_drafts(toy, tmp_path):
     found = read_jsonl(tmp_path / name / 'rollouts.jsonl')
     logged[name] = [row['response'] for row in found]
   assert logged['plain'] == logged['drafted']
-  row = read_jsonl(tmp_path / 'drafted' / 'metrics.jsonl')[-1]
-  assert 1 < row['rollout/accepted_length'] <= 3
+  for name in ('drafted', 'rejection'):
+    row = read_jsonl(tmp_path / name / 'metrics.jsonl')[-1]
+    assert 1 < row['rollout/accepted_length'] <= 3
+    assert row['rollout/logp_gap_max'] < 1e-4
   with pytest.raises(ValueError, match='no_such'):
     text = f"DraftModel(path='{tmp_path}/no_such')"
     config = make_config(method, **{'rollout.speculative': text})
