@@ -128,7 +128,7 @@ def _states(model, traj, token_BT):
 
 
 def _log_probs(policy, traj, sampling, token_TB):
-  """log p of tokens [T, B] behind the beginnings of traj's responses."""
+  """log p of tokens [T, B] after the beginnings of traj's responses."""
 
   def read(state_and_token):
     hidden_BD, token_B = state_and_token

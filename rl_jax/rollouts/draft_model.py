@@ -5,8 +5,8 @@ y ~ q is kept if u < p(y) / q(y), else the token is drawn from (p - q)_+; where
 there is no guess it is drawn from p. So it is distributed as p, and the draft
 is kept with probability sum_y min(p(y), q(y)), which no other rule exceeds.
 Each place has numbers of its own for the guess, u and the other draw, and which
-of them count follows from the tokens before: draws depend on counters, p and q
-alone, never on slots, batches or the order of rows.
+of them count follows from the tokens before: draws depend only on counters, p
+and q, never on slots, batches or the order of rows.
 
 Source: Leviathan, Kalman & Matias, "Fast Inference from Transformers via
 Speculative Decoding" (2211.17192), algorithm 1.

@@ -59,7 +59,7 @@ class Moves:
 
 
 class InOrder:
-  """All prompts; keeps what it was told of their rewards."""
+  """All prompts; keeps the rewards that it observes."""
 
   def init(self, num_prompts):
     return {'reward': jnp.zeros((num_prompts, G))}
