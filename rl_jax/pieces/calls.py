@@ -73,7 +73,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
   out = _called(path, piece, ctx)
   _check_type(path, piece, out, LossOut, 'value, metrics')
   shapes = ('BT',) if isinstance(piece, Weight) else ('BT', '')
-  _check_shape(path, piece, 'the value', out.value, shapes, ctx.traj)
+  _check_shape(path, piece, 'a value', out.value, shapes, ctx.traj)
   if not isinstance(out.metrics, Mapping):
     kind = type(out.metrics).__name__
     _refuse(
@@ -107,7 +107,7 @@ def credit(path: str, piece: Any, ctx: CreditContext) -> CreditOut:
       (x for role, x in _CREDIT_SHAPES.items() if isinstance(piece, role)),
       ('B', 'BT') if ctx.credit.ndim == 1 else ('BT',),
     )
-    _check_shape(path, piece, 'the value', out.value, shapes, ctx.traj)
+    _check_shape(path, piece, 'a value', out.value, shapes, ctx.traj)
   _check_state(path, piece, ctx.state, out.state)
   return out
 
@@ -117,7 +117,7 @@ def aggregation(
 ) -> Array:
   """Weights [B, T]. Raises: PieceError as `loss`."""
   weight_BT = _called(path, piece, ctx)
-  _check_shape(path, piece, 'the result', weight_BT, ('BT',), traj)
+  _check_shape(path, piece, 'a result', weight_BT, ('BT',), traj)
   return weight_BT
 
 
@@ -126,7 +126,7 @@ def logits(piece: LogitTransform, ctx: LogitContext) -> Array:
   path = f'logits.{type(piece).__name__}'
   logits_RV = _called(path, piece, ctx)
   wanted = ctx.logits_RV.shape
-  if _shape_of(path, piece, 'the result', logits_RV) != wanted:
+  if _shape_of(path, piece, 'a result', logits_RV) != wanted:
     _refuse(
       path,
       piece,
@@ -293,7 +293,7 @@ def _check_shape(path, piece, what, value, shapes, traj):
   _refuse(
     path,
     piece,
-    f'has {what} of shape {_shape_text(found)}: it should be {wanted}'
+    f'returns {what} of shape {_shape_text(found)}: it should be {wanted}'
     f'{_hint_of_shape(found, shapes, traj)}',
   )
 
@@ -314,7 +314,7 @@ def _shape_of(path, piece, what, value):
   """Its shape. Raises PieceError for what is not an array."""
   if not isinstance(value, (jax.Array, np.ndarray, np.generic)):
     kind = type(value).__name__
-    _refuse(path, piece, f'has {what} of the type {kind}, not an array')
+    _refuse(path, piece, f'returns {what} of the type {kind}, not an array')
   return tuple(value.shape)
 
 

@@ -37,16 +37,16 @@ MISTAKES = {
   ),
   'loss per row': (
     ('losses', '', 'return LossOut(-ctx.stats["logp"].sum(1), {})'),
-    'has the value of shape [8]: it should be [B, T] = [8, 6] or a scalar; '
+    'returns a value of shape [8]: it should be [B, T] = [8, 6] or a scalar; '
     'x_B[:, None] * traj.mask_BT has a number for each token',
   ),
   'weight per row': (
     ('weights', '', 'return LossOut(ctx.traj.reward_B, {})'),
-    'has the value of shape [8]: it should be [B, T] = [8, 6]; x_B[:, None]',
+    'returns a value of shape [8]: it should be [B, T] = [8, 6]; x_B[:, None]',
   ),
   'a number': (
     ('losses', '', 'return LossOut(0.0, {})'),
-    'has the value of the type float, not an array',
+    'returns a value of the type float, not an array',
   ),
   'metrics are an array': (
     ('losses', '', 'x = -ctx.stats["logp"]\n    return LossOut(x, x)'),
@@ -58,7 +58,8 @@ MISTAKES = {
       '',
       'return LossOut(ctx.traj.mask_BT, {"a": ctx.traj.reward_B})',
     ),
-    "has the metric 'a' of shape [8]: it should be [B, T] = [8, 6] or a scalar",
+    "returns the metric 'a' of shape [8]: it should be [B, T] = [8, 6] or a "
+    'scalar',
   ),
   'no metrics': (
     ('losses', '', 'return LossOut(-ctx.stats["logp"])'),
@@ -66,12 +67,12 @@ MISTAKES = {
   ),
   'credit of groups': (
     ('credit', '', 'return CreditOut(ctx.credit.reshape(2, 4))'),
-    'has the value of shape [2, 4]: it should be [B] = [8] or [B, T] = [8, 6]; '
-    'x_NG.reshape(-1) has a number for each row',
+    'returns a value of shape [2, 4]: it should be [B] = [8] or [B, T] = '
+    '[8, 6]; x_NG.reshape(-1) has a number for each row',
   ),
   'filter per row': (
     ('group_filter', '', 'return CreditOut(ctx.credit)'),
-    'has the value of shape [8]: it should be [N] = [2]; by_group(x_B, ',
+    'returns a value of shape [8]: it should be [N] = [2]; by_group(x_B, ',
   ),
   'no edges': (
     ('pairs', '', 'return CreditOut(ctx.credit)'),
@@ -79,7 +80,7 @@ MISTAKES = {
   ),
   'aggregation per row': (
     ('aggregation', '', 'return ctx.mask_BT.sum(1)'),
-    'aggregation has the result of shape [8]: it should be [B, T] = [8, 6]',
+    'aggregation returns a result of shape [8]: it should be [B, T] = [8, 6]',
   ),
   'statistic not declared': (
     ('losses', '', 'return LossOut(ctx.stats["entropy"], {})'),
