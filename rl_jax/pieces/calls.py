@@ -190,7 +190,7 @@ def _hint(error, piece, ctx, source):
   text = str(error)
   if text.startswith(_UNPACKED) and re.search(r'=\s*ctx\b', source):
     return f' ctx is a record: read ctx.{", ctx.".join(type(ctx)._fields)}'
-  if 'broadcast' in text:
+  if 'broadcast' in text and traj is not None:
     return ' A number for each row meets tokens as x_B[:, None]'
   missing = re.search(r"missing .* argument: '(\w+)'", text)
   if missing and missing[1] == 'metrics':

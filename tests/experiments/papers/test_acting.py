@@ -87,7 +87,8 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   given = acting.moved_rows(sweep.MAIN)
   assert [one.rows.num_prompts for one in given] == [acting.GROUPS] * 2
   assert given[0].before == {} and given[1].before.keys() == given[1].now.keys()
-  noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
+  key = jax.random.key(acting.SEED)
+  noise = lambda x: x * (1 + 0.05 * jax.random.normal(key, x.shape))
 
   def known(one):
     reward_B = jnp.arange(one.rows.reward_B.shape[0]) % 2.0
