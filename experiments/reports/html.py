@@ -103,7 +103,12 @@ def render(
 def main_panels(curves: dict[str, Any]) -> list[str]:
   """PANELS with all rewards and numbers of episodes that the runs have."""
   names = {name for run in curves['runs'] for name in run['metrics']}
-  more = sorted(name for name in names - {*PANELS} if name.startswith(FAMILIES))
+  more = [
+    name
+    for family in FAMILIES
+    for name in sorted(names - {*PANELS})
+    if name.startswith(family)
+  ]
   first, *rest = PANELS
   return [first, *more, *rest]
 
