@@ -68,8 +68,6 @@ def measured(mesh) -> dict:
   exact = dataclasses.replace(plain, compute_dtype='float32')
   key = assembly.run_key(0, mesh)
   params = params_lib.init_params(own, key, mesh)
-  # Larger than at initialisation: probabilities and attention are not uniform.
-  params = jax.tree.map(lambda x: x * 2 if x.ndim > 1 else x, params)
   engine = make_engine(
     own,
     rollouts.SamplingConfig(),
