@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from absl import logging
 from etils import epath
@@ -26,6 +26,7 @@ import numpy as np
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
@@ -109,7 +110,7 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   }, arrays
 
 
-class MetricsWriter:
+class MetricsWriter(Stateful):
   """Appends to the files of a workdir; resumes without gaps or repeats.
 
   Every line is flushed when it is written; a full disk costs lines, which are
@@ -119,6 +120,8 @@ class MetricsWriter:
   iteration writes it again. Only process 0 writes files; on the other processes
   rows are only returned.
   """
+
+  name: ClassVar[str] = 'files'
 
   def __init__(
     self,
@@ -199,6 +202,16 @@ class MetricsWriter:
     """
     found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
     return found | {name: file.sync() for name, file in self._files.items()}
+
+  def host(self) -> dict[str, Any]:
+    """What `offsets` returns."""
+    return {'offsets': self.offsets()}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Cuts the files; the iteration after the checkpoint is logged next."""
+    del arrays
+    next_step = host['counters']['iteration'] + 1
+    self.truncate_to(host['offsets'], next_step=next_step)
 
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None

@@ -1,6 +1,7 @@
 """Speculative decoding in a run: the jitted call, its memory and its counts."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,15 +10,18 @@ from rl_jax.rollouts import draft_memory
 from rl_jax.rollouts.drafts import Drafts, PreviousResponses
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Metrics, Trajectories
 
 
-class DraftState:
+class DraftState(Stateful):
   """What the calls of an engine and its variants share; empty without drafts.
 
   memory: on the device, replicated; {} where no responses are kept.
   model_params: of a draft model, or None.
   """
+
+  name: ClassVar[str] = 'drafts'
 
   def __init__(
     self,
@@ -33,13 +37,14 @@ class DraftState:
       arrays = draft_memory.empty(drafts.prompts, max_tokens)
       self.memory = processes.put(arrays, mesh_lib.replicated(mesh))
 
-  def checkpoint(self) -> dict[str, Any]:
-    """The entry of a checkpoint, if there is anything to keep."""
+  def arrays(self) -> dict[str, Any]:
+    """The memory, if there is one."""
     return {'drafts': self.memory} if self.memory else {}
 
-  def restore(self, tree: dict[str, Any]) -> None:
-    """Goes on from the arrays of a checkpoint."""
-    self.memory = tree.get('drafts', self.memory)
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del host
+    self.memory = arrays.get('drafts', self.memory)
 
   def count(self, counts_3: jax.Array) -> None:
     """Adds the counts of one call, see generate_with_drafts."""
