@@ -109,8 +109,11 @@ class Setup:
     """Of the first prompts of a split, in batches of one size."""
     rollout, settings = self.config.rollout, self.config.evaluation
     prompts = PromptSet(
-      *(self.config.task, split, self.policy.tokenizer),
-      *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+      self.config.task,
+      split,
+      self.policy.tokenizer,
+      rollout.max_prompt_tokens,
+      rollout.overlong_prompt,
     )
     count = min(settings.num_prompts, len(prompts))
     batch = min(settings.batch_prompts, count)

@@ -154,7 +154,7 @@ def main(argv):
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
   options = Options(
-    *(microbatches, _MEAN.value, _SLOTS.value, _CACHE.value), drafts=drafts()
+    microbatches, _MEAN.value, _SLOTS.value, _CACHE.value, drafts=drafts()
   )
   make = lambda shape, **changes: Stages(
     cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
@@ -184,7 +184,7 @@ def main(argv):
       'generated_tokens_per_second': generated / np.median(times[stage]),
       'compile_seconds': stages.compile_seconds,
       'peak_memory_gb': _peak_memory_gb(),
-      **ratios.compared(*(stages, shape, stage, times, generated), _MEAN.value),
+      **ratios.compared(stages, shape, stage, times, generated, _MEAN.value),
     }
   )
 

@@ -159,7 +159,12 @@ def lines(
   @functools.partial(jax.jit, static_argnames='tokens')
   def search(params, weight, tokens):
     traj = look_ahead(
-      *(params, model, empty, sampling, heuristic, inputs),
+      params,
+      model,
+      empty,
+      sampling,
+      heuristic,
+      inputs,
       weight=weight,
       beams=_BEAMS.value,
       candidates=_CANDIDATES.value,
@@ -171,8 +176,11 @@ def lines(
   @jax.jit
   def draw(params):
     traj = rollouts.generate(
-      *(params, model, started(prompts, _DRAWS.value, limit)),
-      *(jax.random.key(0), sampling),
+      params,
+      model,
+      started(prompts, _DRAWS.value, limit),
+      jax.random.key(0),
+      sampling,
       max_new_tokens=limit,
     )
     given_BM = jnp.repeat(given_NM, _DRAWS.value, axis=0)

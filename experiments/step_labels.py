@@ -73,7 +73,7 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
   @functools.cache
   def engine(samples):
     return make_engine(
-      *(model, sampling), group_size=samples, max_response_tokens=T, mesh=mesh
+      model, sampling, group_size=samples, max_response_tokens=T, mesh=mesh
     )
 
   def one(batch, samples):
@@ -96,7 +96,9 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       given[row, : len(before)], kind[row, : len(before)] = before, FORCED
       length[row] = len(before)
     start = rollouts.start_trajectories(
-      *(prompt, mask, np.arange(len(batch))),
+      prompt,
+      mask,
+      np.arange(len(batch)),
       group_size=samples,
       max_response_tokens=T,
       first_serial=serial,

@@ -229,7 +229,10 @@ def _logit_functionals(
   raw_BCV, logits_BCV = (
     logits_BCV,
     apply_transforms(
-      *(transforms, temperature, logits_BCV, others),
+      transforms,
+      temperature,
+      logits_BCV,
+      others,
       jax.lax.stop_gradient(values.get('')),
     ),
   )
@@ -246,7 +249,10 @@ def _logit_functionals(
     values=values,
     others={
       name: apply_transforms(
-        *(transforms, temperature, x_BCV, others),
+        transforms,
+        temperature,
+        x_BCV,
+        others,
         jax.lax.stop_gradient(values.get('')),
       )
       for name, x_BCV in others.items()

@@ -236,7 +236,8 @@ class MetricsWriter(Stateful):
       elif kept := file.set_aside():
         logging.warning(
           'there is no checkpoint to continue: %s is kept as %s',
-          *(self.workdir / name, kept.name),
+          self.workdir / name,
+          kept.name,
         )
     self.last = self._last_row(step if offsets else None)
 
@@ -264,13 +265,17 @@ class MetricsWriter(Stateful):
       logging.warning(
         '%s:%d is no row, or its step is not after the one before (%d lines): '
         'it was damaged by an earlier session',
-        *(path, wrong[0], len(wrong)),
+        path,
+        wrong[0],
+        len(wrong),
       )
     if step and newest != step:
       logging.warning(
         '%s ends with step %d, and the checkpoint is of step %d: rows are '
         'missing',
-        *(path, newest, step),
+        path,
+        newest,
+        step,
       )
     return from_json(row)
 

@@ -192,7 +192,7 @@ class Search:
       jnp.where(live_B, x_B, x_BT[:, s.t])
     )
     hidden_BD, cache = models.decode_step(
-      *(self.weights, self.cfg, token_B, jnp.full(B, s.t), s.t, old.cache)
+      self.weights, self.cfg, token_B, jnp.full(B, s.t), s.t, old.cache
     )
     gain_B = jnp.where(total_B > -jnp.inf, total_B - old.total_B, 0.0)
     return old.replace(

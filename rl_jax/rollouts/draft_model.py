@@ -141,8 +141,12 @@ class ModelDecoder(SpeculativeDecoder):
   def feed(self, s, token_WS, first_W, cache):
     """States and cache of the draft model after tokens."""
     return models.decode_block(
-      *(self.model_weights, self.model),
-      *(token_WS, first_W, cache, s.places()),
+      self.model_weights,
+      self.model,
+      token_WS,
+      first_W,
+      cache,
+      s.places(),
     )
 
   def guess(

@@ -78,7 +78,7 @@ def make_engine(
   speculative = speculative if beams is None else None
   draft_shape, draft_params = draft_model or (None, None)
   drafts = drafts or DraftState(
-    *(speculative, max_response_tokens, mesh, draft_params)
+    speculative, max_response_tokens, mesh, draft_params
   )
 
   @functools.cache

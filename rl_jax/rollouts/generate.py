@@ -92,7 +92,11 @@ def generate(
     transforms see the logits of those of params['policies'] that they name.
   """
   rows = decoded_rows(
-    *(params, cfg, traj, key, sampling),
+    params,
+    cfg,
+    traj,
+    key,
+    sampling,
     max_new_tokens=max_new_tokens,
     slots=slots,
     cache_tokens=cache_tokens,

@@ -45,7 +45,11 @@ def generate_with_drafts(
   else:
     source = _by_lookup(drafts, memory, traj)
   rows = decoded_rows(
-    *(params, cfg, traj, key, sampling),
+    params,
+    cfg,
+    traj,
+    key,
+    sampling,
     max_new_tokens=max_new_tokens,
     slots=slots,
     **source,

@@ -264,7 +264,12 @@ def _feed_observations(decoder: Any, playing: Playing) -> Playing:
     for weights, cache in zip(decoder.weights, p.caches, strict=True):
       cache = _with_rotations(decoder.cfg, cache)
       _, cache = models.decode_block(
-        *(weights, decoder.cfg, token_WS, p.step_W - 1, cache, places),
+        weights,
+        decoder.cfg,
+        token_WS,
+        p.step_W - 1,
+        cache,
+        places,
         count_B=count_W,
       )
       caches.append(cache.replace(rotations=()))
@@ -285,7 +290,7 @@ def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
     caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
     fed = [
       models.decode_step(
-        *(w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places)
+        w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places
       )
       for w, cache in zip(decoder.weights, caches, strict=True)
     ]

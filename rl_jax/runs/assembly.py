@@ -110,7 +110,11 @@ def assemble(
   draft = draft_model.load(config, policy.tokenizer, mesh)
   sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    *(config, policy.model, policy.tokenizer, mesh, state),
+    config,
+    policy.model,
+    policy.tokenizer,
+    mesh,
+    state,
     draft,
     sampling_mesh,
   )
@@ -131,8 +135,13 @@ def assemble(
     key=key,
     verifier=verifier,
     collector=make_source(
-      *(config, rows, stages, verifier, key),
-      *(make_rewards(config, policy.tokenizer, mesh), judges),
+      config,
+      rows,
+      stages,
+      verifier,
+      key,
+      make_rewards(config, policy.tokenizer, mesh),
+      judges,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),

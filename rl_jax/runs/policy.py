@@ -216,7 +216,8 @@ def describe(policy: Policy, workdir: str) -> None:
       logging.warning(
         '%s is not written (%s): evaluation and export will need the model and '
         'the task that the run began with',
-        *(path, error),
+        path,
+        error,
       )
 
   processes.on_main(write)

@@ -154,7 +154,9 @@ def scorer(
   ends = tuple(tokenizer.eos_ids)
   if not source.separator:
     return Scorer(
-      *(source, forward, step_ids(source, tokenizer)),
+      source,
+      forward,
+      step_ids(source, tokenizer),
       eos_ids=ends,
       closing=_closing(config, model, tokenizer),
     )

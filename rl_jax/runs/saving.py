@@ -160,7 +160,8 @@ class Saver:
       return
     logging.warning(
       'there is no checkpoint to continue: %s is kept as %s',
-      *(path, os.path.basename(self._writer.set_aside(path))),
+      path,
+      os.path.basename(self._writer.set_aside(path)),
     )
 
   def oldest_host_state(self) -> dict[str, Any]:

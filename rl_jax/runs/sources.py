@@ -83,8 +83,11 @@ def logged_set(
   """The recorded rows of a split."""
   rollout = config.rollout
   return LoggedSet(
-    *(config.task, split, policy.tokenizer),
-    *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+    config.task,
+    split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
     max_response_tokens=rollout.max_response_tokens,
     num_responses=rollout.group_size - reads_mismatched(config.method),
   )

@@ -224,7 +224,9 @@ def _read(path):
       logging.warning(
         '%s:%d is damaged (%s): this call and those after it are made again, '
         'where the run repeats them',
-        *(path, number, error),
+        path,
+        number,
+        error,
       )
       break
     found[line['call']] = line

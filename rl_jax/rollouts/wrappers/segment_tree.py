@@ -132,7 +132,8 @@ class SegmentTree(RolloutWrapper):
       owners.append(first_B + jnp.repeat(behind_M, size))
     writer_BT, owner_BT = (
       trees.on_edges(
-        *(jnp.stack(rows, axis=1), traj.extras['edge_end_BK']),
+        jnp.stack(rows, axis=1),
+        traj.extras['edge_end_BK'],
         traj.mask_BT.shape[1],
       )
       for rows in (writers, owners)
@@ -149,7 +150,9 @@ class SegmentTree(RolloutWrapper):
   def _trained(self, traj: Trajectories) -> Trajectories:
     """Own, uncertain tokens of segments that have an advantage."""
     edge_BK = trees.edge_advantages(
-      *(traj.reward_B, traj.valid_B, traj.extras['node_BK']),
+      traj.reward_B,
+      traj.valid_B,
+      traj.extras['node_BK'],
       traj.group_size,
       scaled=False,
     )
