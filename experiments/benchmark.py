@@ -156,9 +156,12 @@ def main(argv):
   options = Options(
     microbatches, _MEAN.value, _SLOTS.value, _CACHE.value, drafts=drafts()
   )
-  make = lambda shape, **changes: Stages(
-    cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
-  )
+
+  def make(shape, **changes):
+    return Stages(
+      cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
+    )
+
   with jax.set_mesh(mesh):
     rates = timing.rates(cfg.compute_dtype, mesh)
     stages = make(shape)

@@ -150,7 +150,10 @@ def lines(
   sampling = rollouts.SamplingConfig(eos_ids=tuple(tokenizer.eos_ids))
   components = covered(task, tokenizer)
   empty = started(prompts, 1, limit)
-  heuristic = lambda *row: components(*row)[_COMPONENT.value]
+
+  def heuristic(*row):
+    return components(*row)[_COMPONENT.value]
+
   inputs = given_NM
   if values is not None:
     heuristic = reward_heuristic.reward_heuristic(*values)

@@ -104,7 +104,10 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       first_serial=serial,
     )
     serial += len(batch)
-    repeat = lambda x: np.repeat(x, samples, axis=0)
+
+    def repeat(x):
+      return np.repeat(x, samples, axis=0)
+
     start = start.replace(
       response_BT=repeat(given), kind_BT=repeat(kind), length_B=repeat(length)
     )

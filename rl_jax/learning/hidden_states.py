@@ -65,9 +65,10 @@ def states_around(
 
   Each row has one more place, so that its last token is read, too.
   """
-  one_more = lambda x_BT, value: jnp.pad(
-    x_BT, ((0, 0), (0, 1)), constant_values=value
-  )
+
+  def one_more(x_BT, value):
+    return jnp.pad(x_BT, ((0, 0), (0, 1)), constant_values=value)
+
   kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
   context_BT, capacity = traj.context_BT, forward.capacity
   if context_BT is not None:

@@ -273,8 +273,11 @@ def forward(
     )
     return jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
   G, S = B // N, T - 1  # the last token predicts nothing
+
   # Splits an axis of P + G * S tokens into its two parts.
-  parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+  def parts(x):
+    return (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+
   context_BS = None if context_BT is None else context_BT[:, :S]
   token, position, real = _sequences(
     prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BS
@@ -304,7 +307,10 @@ def forward(
   stacked = layers.stacked_layers(params, cfg)
   (x, routed), _ = lax.scan(body, (x, none), stacked)
   x = layers.norm(x, params['model']['final_norm'], cfg)
-  before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
+
+  def before(y):
+    return _before_tokens(*parts(unpack(y)), response_mask_BT)
+
   if routed is None:
     return before(x)
   return before(x), before(routed / cfg.num_layers)
@@ -338,8 +344,13 @@ def _sequences(
 ):
   """(token, position, 0 at padding of responses), each [N, P + G * S]."""
   N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
-  group = lambda x_BS: x_BS.reshape(N, -1)
-  join = lambda *parts: jnp.concatenate(parts, axis=1)
+
+  def group(x_BS):
+    return x_BS.reshape(N, -1)
+
+  def join(*parts):
+    return jnp.concatenate(parts, axis=1)
+
   start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
   step = jnp.tile(jnp.arange(S, dtype=jnp.int32), response_BT.shape[0] // N)
   behind = start_N[:, None] + step[None]

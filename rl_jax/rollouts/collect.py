@@ -173,7 +173,10 @@ class Collector:
     None: params, which score.
     """
     rollout = self._rollout
-    score = lambda traj: self._score(params, traj, method)
+
+    def score(traj):
+      return self._score(params, traj, method)
+
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)

@@ -204,7 +204,10 @@ class ModelDecoder(SpeculativeDecoder):
       self.guessed_from(hidden_WD),
       guessed_WS[slot_W, first_W],
     )
-    put = lambda x_WS, x_W: x_WS.at[slot_W, first_W].set(x_W)
+
+    def put(x_WS, x_W):
+      return x_WS.at[slot_W, first_W].set(x_W)
+
     return Drawn(
       token_WS=put(guess_WS, token_W),
       logp_WS=put(logp_WS, log_probs(own_WV, token_W)),

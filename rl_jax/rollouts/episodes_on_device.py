@@ -129,9 +129,12 @@ def _answered(
       f'{turns.max_observation_tokens}, but {type(task).__name__} says up to '
       f'{most} tokens, which are not cut on the device'
     )
-  note = lambda x_BK, x_B: x_BK.at[:, played.turn].set(
-    jnp.where(live_B, x_B, x_BK[:, played.turn])
-  )
+
+  def note(x_BK, x_B):
+    return x_BK.at[:, played.turn].set(
+      jnp.where(live_B, x_B, x_BK[:, played.turn])
+    )
+
   rewards = {
     name: note(played.rewards.get(name, jnp.zeros((len(live_B), K))), x_B)
     for name, x_B in reply.rewards.items()
@@ -191,6 +194,9 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
 def _numbered(group_size: int, key_BK: Array) -> Array:
   """For each key the place in its group where it occurs first; -1 stays."""
   key_NS = key_BK.reshape(-1, group_size * key_BK.shape[1])
-  first = lambda key_S: (key_S[:, None] == key_S[None]).argmax(axis=1)
+
+  def first(key_S):
+    return (key_S[:, None] == key_S[None]).argmax(axis=1)
+
   number_NS = lax.map(first, key_NS).astype(jnp.int32)
   return jnp.where(key_NS < 0, -1, number_NS).reshape(key_BK.shape)

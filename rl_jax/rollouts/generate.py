@@ -144,7 +144,10 @@ def decoded_rows(
   def shard(weights, sampling, begun, rows, shared, by_prompt):
     """Row shards decode on their own: each narrows and stops by itself."""
     total, decoder = rows.length_B.shape[0], None
-    share = lambda number: -(-number * total // len(traj.length_B))
+
+    def share(number):
+      return -(-number * total // len(traj.length_B))
+
     if cache_tokens is not None:
       held = share(cache_tokens)
       decoder = functools.partial(PooledDecoder, cache_tokens=held)

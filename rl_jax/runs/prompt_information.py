@@ -108,7 +108,9 @@ def make_scores(
     params: Any, traj: Trajectories, prompt_NP: Array, mask_NP: Array
   ) -> Array:
     B, T = traj.response_BT.shape
-    again = lambda x_BT: jnp.tile(x_BT, (shards, 1))
+
+    def again(x_BT):
+      return jnp.tile(x_BT, (shards, 1))
 
     def under(prompts):
       prompt, mask = prompts
@@ -126,7 +128,9 @@ def make_scores(
       logp_BT = token_statistics(forward, params, rows, (LOGP,))[LOGP]
       return logp_BT.sum(axis=1).reshape(shards, B)
 
-    by_device = lambda x_NP: x_NP.reshape(-1, shards, x_NP.shape[1])
+    def by_device(x_NP):
+      return x_NP.reshape(-1, shards, x_NP.shape[1])
+
     pieces = jax.lax.map(under, (by_device(prompt_NP), by_device(mask_NP)))
     return pieces.reshape(-1, B)
 

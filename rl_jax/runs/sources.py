@@ -295,7 +295,10 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
       f'has {", ".join(unknown)}: set it to 0 or to rollout.num_prompts'
     )
   B = len(traj.weight_B)
-  fill = lambda name, x: jnp.full((B, *x.shape[1:]), _ABSENT[name], x.dtype)
+
+  def fill(name, x):
+    return jnp.full((B, *x.shape[1:]), _ABSENT[name], x.dtype)
+
   rewards = {
     name: fill(f'{name}_B', x)
     for name, x in other.rewards.items()
