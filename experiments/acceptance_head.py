@@ -31,7 +31,7 @@ from rl_jax import api, randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.rollouts import acceptance
 from rl_jax.rollouts.drafts import REJECTION, UNIFORM, DraftModel
-from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.engine import Engine, EngineConfig, make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import assembly, directory, draft_model
@@ -97,11 +97,13 @@ class Setup:
     return make_engine(
       self.policy.model,
       self.sampling,
-      group_size=self.group_size,
-      max_response_tokens=evaluated_tokens(self.config),
-      mesh=self.mesh,
-      slots=self.config.rollout.slots,
-      speculative=drafts,
+      EngineConfig(
+        group_size=self.group_size,
+        max_response_tokens=evaluated_tokens(self.config),
+        slots=self.config.rollout.slots,
+        speculative=drafts,
+      ),
+      self.mesh,
       draft_model=(model, {**params, **more}),
     )
 

@@ -45,7 +45,7 @@ from experiments.flags import configuration
 from rl_jax import models, rollouts
 from rl_jax.checks import INT32
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.rollouts.look_ahead import look_ahead
+from rl_jax.rollouts.look_ahead import LookAheadConfig, look_ahead
 from rl_jax.runs import directory, reward_heuristic, reward_models
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -169,10 +169,12 @@ def lines(
       heuristic,
       inputs,
       weight=weight,
-      beams=_BEAMS.value,
-      candidates=_CANDIDATES.value,
-      tokens=tokens,
-      max_new_tokens=limit,
+      search=LookAheadConfig(
+        beams=_BEAMS.value,
+        candidates=_CANDIDATES.value,
+        tokens=tokens,
+        max_new_tokens=limit,
+      ),
     )
     return traj, components(given_NM, traj.response_BT, traj.length_B)
 

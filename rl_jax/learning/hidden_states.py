@@ -41,13 +41,12 @@ def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
 def routed_states(
   forward: Forward, params: Any, traj: Trajectories
 ) -> tuple[Array, Array]:
-  """The same, and what routers do there, see transformer.forward."""
-  return transformer.forward(
+  """The same, and what routers do there, see experts.routing."""
+  return transformer.forward_and_routing(
     params,
     forward.model,
     *_tokens(traj),
     capacity=forward.capacity,
-    routing=True,
     context_BT=traj.context_BT,
   )
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from rl_jax.rollouts import draft_memory
 from rl_jax.rollouts.drafts import Drafts, PreviousResponses
+from rl_jax.rollouts.generate_with_drafts import Kept
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.runtime.stateful import Stateful
@@ -46,6 +47,10 @@ class DraftState(Stateful):
     del host
     self.memory = arrays.get('drafts', self.memory)
 
+  def kept(self) -> Kept:
+    """The arrays of a call."""
+    return Kept(self.memory, self.model_params)
+
   def count(self, counts_3: jax.Array) -> None:
     """Adds the counts of one call, see generate_with_drafts."""
     self._counts.append(counts_3)
@@ -80,7 +85,7 @@ class GenerateWithDrafts:
   ) -> Trajectories:
     """Rows with their responses; counts and remembers."""
     traj, memory, counts_3 = self._jitted(
-      params, traj=traj, key=key, **self._kept()
+      params, traj=traj, key=key, kept=self._state.kept()
     )
     self._state.memory = memory
     self._state.count(counts_3)
@@ -88,8 +93,5 @@ class GenerateWithDrafts:
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
     """Of the jitted function, whose first result are the rows."""
-    return self._jitted.lower(params, **arguments, **self._kept())
-
-  def _kept(self):
-    state = self._state
-    return {'memory': state.memory, 'model_params': state.model_params}
+    kept = self._state.kept()
+    return self._jitted.lower(params, **arguments, kept=kept)

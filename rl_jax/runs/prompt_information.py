@@ -20,7 +20,7 @@ from rl_jax.checks import INT32, checked, ranged
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.statistics import LOGP, Forward, token_statistics
 from rl_jax.models import transformer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
@@ -191,9 +191,8 @@ class PromptInformation:
     self._engine = make_engine(
       model,
       SamplingConfig.ended_by(stop, temperature=rollout.temperature),
-      group_size=draws.num_samples,
-      max_response_tokens=T,
-      mesh=mesh,
+      EngineConfig(group_size=draws.num_samples, max_response_tokens=T),
+      mesh,
     )
     self._scores = make_scores(model, mesh, rollout.temperature)
     self._whole = mesh_lib.replicated(mesh)

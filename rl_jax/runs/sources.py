@@ -20,11 +20,9 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import Collector
+from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.judges import NO_JUDGES, Judges
-from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.memory import RememberingSelector
@@ -135,14 +133,12 @@ def make_source(
   config: ExperimentConfig,
   rows: tuple[PromptSet | None, LoggedSet | None],
   stages: Stages,
-  verifier: Any,
+  judging: Judging,
   key: jax.Array,
-  learned: LearnedRewards,
-  judges: Judges = NO_JUDGES,
 ) -> Any:
   """The source that rollout.logged_prompts asks for; rows: of read_rows.
 
-  learned, judges: rewards of samples, see runs.reward_models, runs.judges.
+  judging: of samples, see runs.reward_models, runs.judges.
   """
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
@@ -160,10 +156,8 @@ def make_source(
       score=score,
       prompts=prompts,
       selector=selector,
-      verifier=verifier,
+      judging=judging,
       key=key,
-      learned=learned,
-      judges=judges,
     )
 
   def logged(records, selector, key):

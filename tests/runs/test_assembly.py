@@ -165,7 +165,7 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   tokenizer = policy_lib.task_tokenizer(config.task)
   verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
   journal = verifier._journal
-  assert len(journal._pool.worker_pids()) == 1
+  assert len(journal.pool.worker_pids()) == 1
   example = config.task.example('train', 0)
   target = config.task.target(example)
   (outcome,) = journal.reward([example], [target])
