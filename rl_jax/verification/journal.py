@@ -35,7 +35,7 @@ class JournaledPool:
   lines that no checkpoint needs any more. A line is used only for the same
   inputs (CRC-32), so a file of another run changes no outcome. task: text that
   tells apart what judges (code and data); lines that another wrote are not used
-  either. writer: the runtime.writer.Writer of the directory, if there is a path.
+  either. writer: the runtime.writer.Writer of the directory, if path is given.
   """
 
   def __init__(
