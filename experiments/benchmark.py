@@ -155,11 +155,14 @@ def main(argv):
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
   options = Options(
-    *(microbatches, _MEAN.value, _SLOTS.value, _CACHE.value), drafts=drafts()
+    microbatches, _MEAN.value, _SLOTS.value, _CACHE.value, drafts=drafts()
   )
-  make = lambda shape, **changes: Stages(
-    cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
-  )
+
+  def make(shape, **changes):
+    return Stages(
+      cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
+    )
+
   with jax.set_mesh(mesh):
     rates = timing.rates(cfg.compute_dtype, mesh)
     stages = make(shape)
@@ -187,7 +190,7 @@ def main(argv):
       'program_memory_gb': stages.program_memory_gb,
       'device_memory_gb': _device_memory_gb(),
       'peak_memory_gb': _peak_memory_gb(),
-      **ratios.compared(*(stages, shape, stage, times, generated), _MEAN.value),
+      **ratios.compared(stages, shape, stage, times, generated, _MEAN.value),
     }
   )
 

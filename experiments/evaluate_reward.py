@@ -320,7 +320,10 @@ def step_scores(
 
 def _values(function, model, params, encoded, batch_size):
   """Of all rows, padded to the next power of two of the longest."""
-  width = lambda sizes: 1 << (max(sizes) - 1).bit_length()
+
+  def width(sizes):
+    return 1 << (max(sizes) - 1).bit_length()
+
   P = width(len(prompt) for prompt, _ in encoded)
   T = width(len(record[1]) for _, record in encoded)
   if P + T > model.max_positions:

@@ -21,7 +21,7 @@ from rl_jax.models import packing
 from rl_jax.models import params as params_lib
 from rl_jax.planning import programs
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
 
@@ -81,12 +81,14 @@ class Stages:
     engine = make_engine(
       cfg,
       rollouts.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
-      group_size=shape.group_size,
-      max_response_tokens=shape.new_tokens,
-      mesh=mesh,
-      slots=options.slots,
-      cache_tokens=options.cache_tokens,
-      speculative=options.drafts,
+      EngineConfig(
+        group_size=shape.group_size,
+        max_response_tokens=shape.new_tokens,
+        slots=options.slots,
+        cache_tokens=options.cache_tokens,
+        speculative=options.drafts,
+      ),
+      mesh,
     )
     self.drafts = options.drafts and engine.drafts
     rng = np.random.default_rng(0)

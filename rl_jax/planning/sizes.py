@@ -73,8 +73,13 @@ class Sizes:
     prompts = max(0, rollout.num_prompts - rollout.logged_prompts)
     prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
-    split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
-    share = lambda n: n and -(-n // samplers)
+
+    def split(n):
+      return n if n % axes['tensor'] else n // axes['tensor']
+
+    def share(n):
+      return n and -(-n // samplers)
+
     wrapper = config.method.wrapper
     return cls(
       model=model,

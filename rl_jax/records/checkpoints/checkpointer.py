@@ -338,7 +338,9 @@ class Checkpointer:
         else:
           logging.warning(
             'the run goes on after step %d: checkpoint %d is kept as %s',
-            *(step, newer, os.path.basename(kept)),
+            step,
+            newer,
+            os.path.basename(kept),
           )
 
   def _usable(self, step: int | None) -> int | None:
