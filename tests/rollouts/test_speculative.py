@@ -439,13 +439,6 @@ def test_memory_of_prompts():
   assert (found[:, 2:] == NONE).all()
 
 
-def test_settings_are_checked():
-  with pytest.raises(ValueError, match=r'PromptLookup.tokens = 0'):
-    PromptLookup(tokens=0)
-  with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
-    PreviousResponses(prompts=0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
   'drafts',
