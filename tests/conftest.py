@@ -4,6 +4,7 @@ import collections
 import contextlib
 import ctypes
 import gc
+import importlib
 import importlib.util
 import os
 import pathlib
@@ -124,8 +125,8 @@ def _load(name):
 
 @pytest.fixture(scope='session')
 def toy():
-  """The module tests/toy.py: rollouts for pieces."""
-  return _load('toy')
+  """The module experiments/checks/toy.py: rollouts for pieces."""
+  return importlib.import_module('experiments.checks.toy')
 
 
 @pytest.fixture(scope='session')
