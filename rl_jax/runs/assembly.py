@@ -40,7 +40,7 @@ from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.reward_pool import make_pool
 from rl_jax.runs.sources import make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
-from rl_jax.runtime import host_memory, processes
+from rl_jax.runtime import compilation, host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.runtime.writer import Writer, sole_writer
@@ -249,6 +249,8 @@ def prepare(config: ExperimentConfig) -> jax.sharding.Mesh:
   """All checks that need neither weights nor files; returns the mesh."""
   config_lib.validate(config)
   host_memory.give_back_after_compilations()
+  compilation.log_programs()
+  compilation.keep_programs(Platform.of_process())
   return make_mesh(config)
 
 
