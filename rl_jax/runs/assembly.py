@@ -249,18 +249,20 @@ def prepare(config: ExperimentConfig) -> jax.sharding.Mesh:
   """All checks that need neither weights nor files; returns the mesh."""
   config_lib.validate(config)
   host_memory.give_back_after_compilations()
-  compilation.log_programs()
-  compilation.keep_programs(Platform.of_process())
   return make_mesh(config)
 
 
 def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
   """The mesh of a run on all devices, or on those that share its batch evenly.
 
+  From here on programs that are compiled are logged and, on accelerators, kept.
+
   Raises:
     ValueError: the axes do not fit the devices, or some of several hosts would
       have nothing to do.
   """
+  compilation.log_programs()
+  compilation.keep_programs(Platform.of_process())
   devices, apart = jax.devices(), config.mesh.rollout_devices
   mesh = config_lib.on_devices(config, len(devices)).mesh
   if apart and (processes.count() > 1 or apart >= len(devices)):
