@@ -260,8 +260,8 @@ def _check_roles(method: Method) -> None:
         if callable(piece) and not isinstance(piece, Piece):
           hint = f': write `class {type(piece).__name__}({base.__name__}):`'
         raise ValueError(
-          f'method.{slot} holds {type(piece).__name__}, which is no piece for '
-          f'it{hint}'
+          f'method.{slot} holds {type(piece).__name__}, which is not a '
+          f'piece for it{hint}'
         )
 
 

@@ -170,7 +170,7 @@ def _build(node, text):
         return tuple(_build(part, text) for part in node.elts)
       hint = ''
       if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        hint = f': name the class alone, {node.func.attr}(...)'
+        hint = f': name the class only, {node.func.attr}(...)'
       raise ValueError(
         f'only literals and pieces allowed in {text!r}{hint}'
       ) from error
@@ -427,7 +427,7 @@ def check_types(config: Any, path: str = '') -> None:
 
 
 def _options(hint):
-  """(A, B) of A | B; any other type alone."""
+  """(A, B) of A | B; any other type only."""
   is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
   return typing.get_args(hint) if is_union else (hint,)
 

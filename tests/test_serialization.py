@@ -317,7 +317,7 @@ def test_difference_names_path_and_both_values(toy):
 )
 def test_a_damaged_history_is_an_error(found):
   """Not after an iteration, when it is written again."""
-  with pytest.raises(ValueError, match='history is no list of changes'):
+  with pytest.raises(ValueError, match='history is not a list of changes'):
     history(json.dumps({'history': found}))
 
 

@@ -30,7 +30,8 @@ VARIANTS = {
 
 
 def get_method() -> Method:
-  """Components scaled alone, then those of dominated samples dropped."""
+  """Components are only scaled; then dominated samples get an advantage of 0.
+  """
   return Method(
     credit=(
       credit.ComponentScale(over='batch'),

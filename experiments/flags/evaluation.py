@@ -170,7 +170,7 @@ def _no_task(values):
     return f'--checkpoint={path} does not exist'
   which = f'--checkpoint={path}' if path else '--checkpoint'
   return (
-    f'--data is missing: {which} is no work directory of a run, whose task '
+    f'--data is missing: {which} is not a work directory of a run, whose task '
     'would be taken, or it holds no checkpoint yet'
   )
 

@@ -98,8 +98,8 @@ def attend_whole_responses(
   prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
   [B, T, J, K]. steps: the tokens of the queries [S] and of the keys [T]; keys
   of negative ones are never seen. causal: both are 0, 1, 2, ..., so that a
-  block has the keys up to its end alone; else it has all of them. context: the
-  first token that each query sees, right behind the prompt; None: 0.
+  block has the keys up to its end only; else it has all of them. context: the
+  first token that each query sees, right after the prompt; None: 0.
   """
   (kp, vp, mask_NP), (k, v) = prompt, own
   prompt = (*cached(kp, vp), mask_NP)

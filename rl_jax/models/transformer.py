@@ -263,7 +263,7 @@ def forward(
   packing), so that only attention computes padding of responses. routing: also
   return experts.routing [B, T, 2 E] of the same places, the mean over layers;
   not where tokens are split over the mesh. context: the first response token
-  that each token sees, right behind the prompt; None: 0. Responses then have
+  that each token sees, right after the prompt; None: 0. Responses then have
   plain attention, and tokens cannot be split.
   """
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape

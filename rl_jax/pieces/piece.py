@@ -34,7 +34,7 @@ class CheckContext(NamedTuple):
   """What a piece may look at before the run; what is not known yet is None.
 
   A method is checked by itself, then with the task and the configuration of the
-  rollout, and its selector and rollout wrapper once more with the prompts.
+  rollout, and its selector and rollout wrapper again with the prompts.
   """
 
   method: Any = None  # rl_jax.method.Method
@@ -273,7 +273,8 @@ def _unknown(name, value, known):
   what = 'method' if inspect.isfunction(value) else 'attribute'
   guess = f'did you mean {near[0]!r}? ' if near else ''
   return (
-    f'the {what} {name!r} is no field, and no base class declares it; {guess}'
+    f'the {what} {name!r} is not a field, and no base class declares it; '
+    f'{guess}'
     f'What only this class uses begins with an underscore: _{name}'
   )
 

@@ -174,7 +174,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
     (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
     (
       ('evaluate', '--checkpoint=x', '--data=bandit', '--opponent=y'),
-      "opponent = 'y': Bandit is no game of two players",
+      "opponent = 'y': Bandit is not a game of two players",
     ),
   ],
 )

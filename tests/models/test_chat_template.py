@@ -125,7 +125,9 @@ def test_another_day_is_a_variable_of_the_template():
 
 @pytest.mark.parametrize('day', ['tomorrow', '', 20250630, ['2025-06-30']])
 def test_a_day_that_is_none(day):
-  with pytest.raises(ValueError, match='strftime_now = .* is no date: .*2025-'):
+  with pytest.raises(
+    ValueError, match='strftime_now = .* is not a date: .*2025'
+  ):
     tokenizer(OSS).chat(MESSAGES, strftime_now=day)
   with pytest.raises(ValueError, match='reads no strftime_now'):
     tokenizer('a').chat(MESSAGES, strftime_now='2025-06-30')

@@ -58,7 +58,7 @@ def test_what_no_base_declares_is_an_error():
       def chek(self, context):
         """Never called."""
 
-  with pytest.raises(TypeError, match="attribute 'weighs' is no field"):
+  with pytest.raises(TypeError, match="attribute 'weighs' is not a field"):
 
     @piece
     class OfAnotherRole(Loss):

@@ -170,7 +170,7 @@ def test_a_checkpoint_without_a_task_is_named(tmp_path):
   missing = tmp_path / 'bandti'
   assert error_of(missing) == f'--checkpoint={missing} does not exist'
   found = error_of(tmp_path)
-  assert f'--checkpoint={tmp_path} is no work directory' in found
+  assert f'--checkpoint={tmp_path} is not a work directory' in found
   assert 'no checkpoint yet' in found
   assert 'no work directory' in error_of('gs://bucket/model')
 
