@@ -126,7 +126,7 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
 
 
 class GroupSummary(struct.PyTreeNode, kw_only=True):
-  """What a selector is told of the groups of a round, each [N, G].
+  """What a selector observes of the groups of a round, each [N, G].
 
   reward: combined by the task, NaN where the verification failed. right: 1 if
   the response solved its prompt, 0 if not or unknown. length: response tokens.

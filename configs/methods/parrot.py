@@ -30,8 +30,7 @@ VARIANTS = {
 
 
 def get_method() -> Method:
-  """Components are only scaled; then dominated samples get an advantage of 0.
-  """
+  """Components are scaled; dominated samples get an advantage of 0."""
   return Method(
     credit=(
       credit.ComponentScale(over='batch'),

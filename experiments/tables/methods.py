@@ -36,7 +36,7 @@ def docstring(name: str) -> str:
 
 
 def summary(name: str) -> str:
-  """What stands behind 'NAME: ' in the first line of the docstring."""
+  """What follows 'NAME: ' in the first line of the docstring."""
   text = docstring(name).split('\n\n')[0]
   return ' '.join(text.split()).partition(': ')[2]
 

@@ -5,8 +5,8 @@ All see the same rows and weights. Gradients are those of the policy's weights
 
   cos = <g, g'> / (|g| |g'|)      ratio = |g| / |g'|
 
-so a method beside itself has cos 1 and ratio 1, to rounding. If both gradients
-are zero, they are 1 as well; if one is, both numbers are 0.
+so a method compared with itself has cos 1 and ratio 1, to rounding. If both
+gradients are zero, they are 1 as well; if one is, both numbers are 0.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ SAME = 1e-5  # relative difference of two pushes that are called equal
 
 
 class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
-  """Stands where a piece was, so that the others keep places and keys."""
+  """Replaces a piece, so that the others keep places and keys."""
 
   slot: str = static()
 

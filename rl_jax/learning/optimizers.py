@@ -28,7 +28,7 @@ class OptimizerConfig:
   schedule, schedule_arguments: see schedules.make, after a linear warm-up.
   total_steps: optimizer steps until the schedule ends; None: those of all
     iterations.
-  clip_norm: of the policy and, with layers of its own, of the critic; None: no
+  clip_norm: of the policy and, with separate layers, of the critic; None: no
     clipping.
   critic_multiplier: of the rate of the value head and of the critic's own
     layers (model.critic).

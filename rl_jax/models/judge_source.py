@@ -127,9 +127,9 @@ class Judge:
   of a user. begin, end: only the response after `begin` and before `end` is
   judged; '[NULL]' without them (RLMT's strict form); '': all of it.
 
-  turn: how an episode is told in place of a response, turn after turn, with the
-  slots {number} (from 1), {action} and {answer}, what was said after it. The
-  prompt has what was said first. Scores count at the end of an episode.
+  turn: how an episode is rendered in place of a response, turn after turn, with
+  the slots {number} (from 1), {action} and {answer}, what was said after it.
+  The prompt has what was said first. Scores count at the end of an episode.
 
   rubric: the text of the slot {rubric}; revision: who rewrites it, if anybody.
   """

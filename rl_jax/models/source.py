@@ -31,8 +31,8 @@ class ModelSource:
   value_layers: linear layers of the value head, with max(0, x) between two.
   critic: what the value head reads. 'shared': states of the policy, whose
   layers the loss of the values trains, too; 'detached': the same without
-  gradient, so that this loss trains the head only; 'own': states of layers of
-  its own, which start as a copy of the policy's files (drawn again without a
+  gradient, so that this loss trains the head only; 'own': states of separate
+  layers, which start as a copy of the policy's files (drawn again without a
   path), cost a second forward pass and as much memory as the policy, and whose
   gradient is clipped by itself; 'residual': the first output reads such layers,
   the others states of the policy as 'shared'.

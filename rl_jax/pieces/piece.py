@@ -4,7 +4,7 @@ A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
 derives from the base class of its role (`rl_jax.pieces.roles`), which says how
 it is called. `Piece` holds what pieces of all roles may declare; whatever a
-piece does not declare has the default that stands here.
+piece does not declare has the default that is given here.
 """
 
 from collections.abc import Mapping
@@ -229,7 +229,8 @@ def _form(name: str, base: type) -> str:
 
 def _bases() -> dict[str, type]:
   """The base class of each role; they are in rl_jax.pieces.roles."""
-  # They derive from what stands here, and may not have been imported yet.
+  # They derive from the classes of this file, and may not have been imported
+  # yet.
   importlib.import_module('rl_jax.pieces.roles')
   found, waiting = {}, [Piece]
   while waiting:

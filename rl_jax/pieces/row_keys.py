@@ -72,6 +72,6 @@ KEYS = {
     'optimizer step of the weights that wrote each token; filled where a '
     'response is written in several iterations'
   ),
-  'waits_B': '1 on rows that go on in the next iteration, else 0',
+  'waits_B': '1 on rows that continue in the next iteration, else 0',
   'window_start_B': 'tokens that earlier iterations wrote',
 }

@@ -103,7 +103,7 @@ class RolloutLog:
       empty = not (host['length'][row] or weight_B[row])
       if empty and number < 0:  # fills up a group, with the row id 0, 0
         continue
-      if number < 0:  # begun in an earlier iteration (rollouts.windows)
+      if number < 0:  # started in an earlier iteration (rollouts.windows)
         number, n = 0, row // group_size
       if (serial, sample) in known:
         continue

@@ -21,7 +21,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 
-# Its score is the log-prob of the policy alone, so accuracy is, too.
+# Its score is the log-prob of the policy only, so accuracy is, too.
 METHOD = 'simpo'
 
 

@@ -4,7 +4,7 @@
     --out=experiments/papers/worlds/influence.jsonl
 
 In every world that has a table: the rows are the rollouts of GRPO's ITERATIONS,
-of which all have the start as the reference, so that behind the first every KL
+of which all have the start as the reference, so that after the first every KL
 has something to measure; the weights are those after GRPO's optimizer steps on
 them, so that ratios have moved as far as they do at the end of an iteration.
 All methods see the first GROUPS of these prompts as one minibatch, and before

@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
-  """The line of a method by `influence_run`, from a short run of its own."""
+  """The line of a method by `influence_run`, from its own short run."""
   name = setting['method']
   config = sweep_runs.Run(setting).config
   against = where.baseline_of(name)

@@ -1,4 +1,4 @@
-"""Worlds whose methods are judged on columns of their own.
+"""Worlds whose methods are judged on their own columns.
 
 Runs of `modes` and `windows` go through the loop: sets of evaluation, windows.
 Methods have claims on several numbers, against a baseline of the world.

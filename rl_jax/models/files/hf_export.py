@@ -83,7 +83,7 @@ def _check_classifier(cfg: ModelConfig, params: Mapping[str, Any]) -> None:
     raise ValueError('a model without value head is not a sequence classifier')
   if critic.has_own(cfg):
     raise ValueError(
-      "a value head with layers of its own (model.critic = 'own') is no "
+      "a value head with separate layers (model.critic = 'own') is not a "
       'sequence classifier'
     )
   if cfg.value_layers > 1:

@@ -133,7 +133,7 @@ def test_what_does_not_act_has_no_rank(monkeypatch):
     (0, 0.05, 0.02, 0.01, 'seen'),
     (None, 0.05, 0.02, 0.01, 'higher'),
     (None, -0.05, 0.02, 0.01, 'lower'),
-    (None, -0.05, 0.06, 0.2, 'not told apart'),
+    (None, -0.05, 0.06, 0.2, 'not separated'),
   ],
 )
 def test_verdicts(sign, effect, half, p, expected):
