@@ -20,7 +20,7 @@ from rl_jax.tasks import AdvisedKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py on 4 x 4 grids; six turns of one letter."""
+  """configs/keydoor.py on 4 x 4 grids, with six turns of one letter."""
   config, turns = keydoor.get_config(method), 6
   return dataclasses.replace(
     config,

@@ -36,7 +36,7 @@ from rl_jax.tasks import PlannedKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py; a turn has three letters."""
+  """configs/keydoor.py with turns of three letters."""
   config, turns = keydoor.get_config(method), 16
   return dataclasses.replace(
     config,

@@ -19,7 +19,7 @@ from rl_jax.tasks import ToldKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py; an observation has one letter more."""
+  """configs/keydoor.py with observations that are one letter longer."""
   config = keydoor.get_config(method)
   turns = dataclasses.replace(
     config.rollout.turn_limits, max_observation_tokens=5

@@ -62,7 +62,7 @@ class WordSums:
     return len(_SIGNS) * (9 * self._low) ** 2
 
   def problem(self, place: int) -> Problem:
-    """That of a place, from 0."""
+    """The problem at a place, from 0."""
     rest, kind = divmod(self._order.forward(place), len(_SIGNS))
     a, b = (self._low + one for one in divmod(rest, 9 * self._low))
     word, sign = list(_SIGNS.items())[kind]

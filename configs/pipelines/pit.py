@@ -68,7 +68,9 @@ def _answers(policy: str, split: str, *flags: str) -> tuple[str, ...]:
 
 
 def _rounds(policy: str) -> tuple[Stage, ...]:
-  """On held-out words, beginning at the answers of the plain policy."""
+  """Stages of two rounds of refining on held-out words, from the plain
+  answers.
+  """
   first, second = f'{policy}_round_1', f'{policy}_round_2'
   return tuple(
     Stage(

@@ -31,7 +31,7 @@ EVIDENCE = ('verified in code', 'read in paper', 'reconstructed')
 
 
 def docstring(name: str) -> str:
-  """That of configs/methods/NAME.py."""
+  """The docstring of configs/methods/NAME.py."""
   return importlib.import_module(f'{PACKAGE}.{name}').__doc__ or ''
 
 

@@ -58,7 +58,7 @@ class _NoTokenizer:
     return [0]
 
   def merged(self, text: str) -> list[int]:
-    """No token of more than one byte begins with the text."""
+    """An empty list of ids."""
     del text
     return []
 

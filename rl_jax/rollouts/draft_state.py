@@ -38,7 +38,7 @@ class DraftState:
     return {'drafts': self.memory} if self.memory else {}
 
   def restore(self, tree: dict[str, Any]) -> None:
-    """Goes on from the arrays of a checkpoint."""
+    """Continues from the arrays of a checkpoint."""
     self.memory = tree.get('drafts', self.memory)
 
   def count(self, counts_3: jax.Array) -> None:
@@ -65,7 +65,7 @@ def _means(counts):
 
 
 class GenerateWithDrafts:
-  """As the jitted `generate` of an Engine; jitted: generate_with_drafts."""
+  """The `generate` of an Engine with drafts; jitted: generate_with_drafts."""
 
   def __init__(self, jitted: Any, state: DraftState):
     self._jitted, self._state = jitted, state
@@ -82,7 +82,7 @@ class GenerateWithDrafts:
     return traj
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
-    """Of the jitted function, whose first result are the rows."""
+    """Lowers the jitted function, whose first result are the rows."""
     return self._jitted.lower(params, **arguments, **self._kept())
 
   def _kept(self):

@@ -34,8 +34,8 @@ class Engine:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
     finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
-    not live never go on. None without a TurnConfig.
-  variant: (further transforms, new_tokens) -> the engine with them behind its
+    not live never continue. None without a TurnConfig.
+  variant: (further transforms, new_tokens) -> the engine with them after its
     own; new_tokens as in make_engine, None: as it is.
   drafts: what speculative decoding keeps from call to call.
   """
@@ -133,7 +133,9 @@ def on_own_mesh(engine: Engine) -> Engine:
 
 
 def _own_settings(slots, cache_tokens, speculative, beams):
-  """What beam_search, generate_with_drafts or generate alone reads."""
+  """Settings that only one of beam_search, generate_with_drafts, generate
+  reads.
+  """
   if beams is not None:
     return {'beams': beams}
   if speculative is not None:

@@ -80,7 +80,7 @@ def play(
 
 
 def _first(task, step, turns, traj, playing, answer_NA) -> _Played:
-  """After the first turn."""
+  """The state of all rows after the first turn."""
   B, K = traj.length_B.shape[0], turns.max_turns
   environment, state_B = task.begin_device(
     jnp.repeat(answer_NA, traj.group_size, axis=0)
@@ -189,7 +189,7 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
 
 
 def _numbered(group_size: int, key_BK: Array) -> Array:
-  """For each key the place in its group where it occurs first; -1 stays."""
+  """Replaces each key by the place of its first occurrence; -1 stays."""
   key_NS = key_BK.reshape(-1, group_size * key_BK.shape[1])
   first = lambda key_S: (key_S[:, None] == key_S[None]).argmax(axis=1)
   number_NS = lax.map(first, key_NS).astype(jnp.int32)

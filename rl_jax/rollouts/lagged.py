@@ -18,7 +18,7 @@ History = tuple[tuple[Any, Array | int], ...]
 
 
 def initial(staleness: int, params: Any, step: Array | int) -> History:
-  """Before the first iteration; params must outlive the updates."""
+  """The history before the first iteration; params must outlive the updates."""
   return ((params, step),) * staleness
 
 

@@ -31,7 +31,7 @@ def check_learned(config: Any) -> None:
 
 
 def _check_pairs(config: Any) -> None:
-  """Raises ValueError if win rates would be of rows that are no whole group.
+  """Raises ValueError if win rates would be of rows that are not a whole group.
 
   They are how often a response beats the others that its question knew of.
   """

@@ -114,5 +114,5 @@ def test_labels_of_rejection_by_hand(tiny):
 def test_another_file_is_no_head(content, tmp_path):
   path = tmp_path / 'head.npz'
   path.write_bytes(content)
-  with pytest.raises(ValueError, match='head.npz is no .npz file'):
+  with pytest.raises(ValueError, match='head.npz is not an .npz file'):
     acceptance.load_head(str(path), 3)

@@ -293,7 +293,7 @@ def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
   """Its model would call in vain: a turn without a call is the answer."""
   task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
   other = byte_tokenizer(TOOLS.replace('<tool_call>', '[TOOL_CALLS]') + CHATML)
-  with pytest.raises(ValueError, match="behind '<tool_call>', which alone are"):
+  with pytest.raises(ValueError, match="after '<tool_call>', the only ones"):
     turn_format(task, other, TURNS)
   turn_format(dataclasses.replace(task, shown='text'), other, TURNS)
 

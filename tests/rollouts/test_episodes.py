@@ -350,7 +350,7 @@ def test_disagreements_of_task_and_limits_are_named():
     check(KeyDoor(), rollout, method)
   rollout.turns = TURNS
   check(KeyDoor(), rollout, method)
-  with pytest.raises(ValueError, match='OneStep is no environment'):
+  with pytest.raises(ValueError, match='OneStep is not an environment'):
     check(OneStep(), rollout, method)
   rollout.slots = 2
   with pytest.raises(ValueError, match='rollout.slots = 2'):

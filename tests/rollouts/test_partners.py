@@ -226,8 +226,8 @@ def test_names_of_task_and_configuration_agree(bad):
 @pytest.mark.parametrize(
   'ask, expected',
   [
-    ('text', 'is no Ask'),
-    (Ask('oracle', 3), 'has parts that are no text'),
+    ('text', 'is not an Ask'),
+    (Ask('oracle', 3), 'has parts that are not text'),
     (Ask('oracle', 'a' * 50_001), 'more than 50000 characters'),
   ],
 )
@@ -237,5 +237,5 @@ def test_bad_questions_are_invalid_replies(bad, ask, expected):
 
   with pytest.raises(ValueError, match=expected):
     check_reply(Reply(ask=ask), 'step')
-  with pytest.raises(ValueError, match='behind its end'):
+  with pytest.raises(ValueError, match='after its end'):
     check_reply(Reply(ask=Ask('oracle', 'a'), done=True), 'step')

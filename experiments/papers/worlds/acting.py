@@ -75,7 +75,7 @@ class Moved(NamedTuple):
 
 
 def moved_rows(world: str) -> list[Moved]:
-  """Of each of ITERATIONS.
+  """The rows of each of ITERATIONS, with the weights before and after it.
 
   The weights before are those at the end of a shorter run, which draws the same
   (tier E2).

@@ -67,12 +67,14 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
 
 
 def acts(name: str, found: dict[str, Line]) -> bool:
-  """As was measured; without a line, as the baseline, it counts as acting."""
+  """Whether a method was measured to act; without a line it counts as
+  acting.
+  """
   return name not in found or found[name]['acts']
 
 
 def cells(line: Line | None) -> list[str]:
-  """Of HEADER; empty without a line.
+  """The cells of HEADER; empty without a line.
 
   The last: cosine and ratio by piece that the baseline lacks, against the
   method without it.

@@ -257,7 +257,7 @@ IDLE: dict[str, dict[str, str]] = {
 
 
 def place_of(name: str) -> Place:
-  """Of a method of WHERE or VARIANTS."""
+  """The place of a method of WHERE or VARIANTS."""
   return VARIANTS[name] if name in VARIANTS else WHERE[name]
 
 

@@ -2,7 +2,7 @@
 
 Every function raises OSError where the kernel, or the container around it,
 does not permit it. Standard library only: this file is imported by the process
-that goes on to run untrusted code.
+that continues to run untrusted code.
 """
 
 import ctypes
