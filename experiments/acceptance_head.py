@@ -79,7 +79,7 @@ class Setup:
 
   @property
   def sampling(self):
-    """As in an evaluation, with what ends a response."""
+    """The sampling of an evaluation, with what ends a response."""
     stop = make_stop(self.policy.tokenizer, self.config.rollout.stop)
     return sampling_of(self.config).replace(
       eos_ids=stop.ids, stop_SV=stop.table
@@ -106,7 +106,7 @@ class Setup:
     )
 
   def responses(self, engine: Engine, split: str) -> Iterator[Trajectories]:
-    """Of the first prompts of a split, in batches of one size."""
+    """Responses to the first prompts of a split, in batches of one size."""
     rollout, settings = self.config.rollout, self.config.evaluation
     prompts = PromptSet(
       *(self.config.task, split, self.policy.tokenizer),

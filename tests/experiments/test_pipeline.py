@@ -143,7 +143,7 @@ def test_a_file_without_stages_is_refused(text, message, tmp_path):
 def test_a_damaged_record_is_named(text, tmp_path):
   path = tmp_path / pipeline.STATE
   path.write_text(text)
-  with pytest.raises(ValueError, match='pipeline.json is no record'):
+  with pytest.raises(ValueError, match='pipeline.json is not a record'):
     pipeline.finished(str(path), {})
 
 

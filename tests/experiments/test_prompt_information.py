@@ -27,7 +27,7 @@ def run(*arguments):
   [
     ({'num_prompts': 1}, r'Draws.num_prompts = 1 is outside \[2'),
     ({'num_samples': 0}, 'Draws.num_samples = 0'),
-    ({}, '--config is missing: nowhere is no work directory'),
+    ({}, '--config is missing: nowhere is not a work directory'),
     ({'config': 'bandit', 'all_steps': True}, 'nowhere holds 0 steps'),
     ({'config': 'bandits'}, "mean 'bandit'"),
   ],

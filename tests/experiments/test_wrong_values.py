@@ -133,7 +133,10 @@ WRONG = {
   ],
   'benchmarks.accelerator': [
     (['--lines=empty'], '--lines=empty has no lines'),
-    (['--lines=sweep/results.jsonl'], 'results.jsonl:1 is no line of a stage'),
+    (
+      ['--lines=sweep/results.jsonl'],
+      'results.jsonl:1 is not a line of a stage',
+    ),
   ],
   'benchmarks.peers': [(['--lines=empty'], '--lines=empty has no lines')],
   'benchmarks.scaling': [

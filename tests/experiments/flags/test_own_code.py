@@ -80,7 +80,7 @@ def test_the_call_of_a_function_with_other_arguments(user_modules, tmp_path):
   file.write_text('def get_config():\n  pass\n')
   error = error_of(configuration.build, str(file))
   assert str(error) == (
-    f'{file}: get_config(method) is no call: too many positional arguments'
+    f'{file}: get_config(method) is not a call: too many positional arguments'
   )
 
 
