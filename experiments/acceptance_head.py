@@ -87,7 +87,7 @@ class Setup:
 
   @property
   def key(self) -> jax.Array:
-    """Of all draws."""
+    """The key of all draws."""
     return assembly.run_key(_SEED.value, self.mesh)
 
   def engine(self, drafts: DraftModel | None = None, head=None) -> Engine:

@@ -26,7 +26,9 @@ jax.config.update('jax_numpy_rank_promotion', 'raise')
 
 
 def _share_flags():
-  """Tests import many binaries: a flag that two of them define is no error."""
+  """Tests import many binaries: a flag that two of them define is not
+  an error.
+  """
   define = flags.FlagValues.__setitem__
 
   def shared(values, name, flag):

@@ -249,7 +249,7 @@ class Asking(EnvironmentTask):
 
 
 class Rally:
-  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player goes on.
+  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player continues.
 
   After five actions the sum of their lengths decides.
   """

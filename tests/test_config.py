@@ -88,7 +88,7 @@ def test_the_shipped_configuration_is_valid():
   ],
 )
 def test_batch_arithmetic_names_both_numbers(sizes, message):
-  """Sizes that do not divide are no rounding but an error."""
+  """Sizes that do not divide are an error, not rounded."""
   with pytest.raises(ValueError, match=message):
     config_lib.validate(changed(**sizes))
 

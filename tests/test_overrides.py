@@ -140,7 +140,7 @@ def test_a_path_below_a_plain_value_is_refused():
 
 
 def test_a_path_below_a_dict_names_the_field_to_set():
-  """Keys of data are no fields."""
+  """Keys of data are not fields."""
   message = r'set the whole: task.reward_weights=\{...\}'
   with pytest.raises(ValueError, match=message):
     override(config(), 'task.reward_weights.outcome', '2')
@@ -265,7 +265,7 @@ def test_pieces_in_a_tuple():
     ('ClipCovDrop(fraction=1 + 2)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=x)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=[i for i in (1,)])', 'only literals and pieces'),
-    ('weights.ClipCovDrop(fraction=1e-3)', r'class alone, ClipCovDrop\('),
+    ('weights.ClipCovDrop(fraction=1e-3)', r'class only, ClipCovDrop\('),
     ('ClipCovDrop().fraction', 'only literals and pieces'),
     ('ClipCovDrop(1e-3)', 'name every field'),
     ('ClipCovDrop(**{})', 'name every field'),
@@ -305,7 +305,7 @@ def test_models_of_a_run_are_added_by_name(path, text):
 
 
 def test_pieces_nest():
-  """A loss may carry an aggregation of its own."""
+  """A loss may carry its own aggregation."""
   piece = parse_piece('PPOClip(aggregation=TokenMean())')
   assert type(piece.aggregation).__name__ == 'TokenMean'
 

@@ -1,6 +1,6 @@
 """README and the pages that it links to are true, as the code is.
 
-`make readme` (this file as a program) writes the tree of docs/layout.md anew.
+`make readme` (this file as a program) writes the tree of docs/layout.md again.
 """
 
 import ast

@@ -274,7 +274,7 @@ def test_values_out_of_range_are_refused_on_reading_too():
 
 
 def test_what_json_cannot_hold_is_named():
-  """An array is no configuration."""
+  """An array is not a configuration."""
   method = REINFORCE.as_arrays()
   method = dataclasses.replace(method, losses=(losses.PPOClip().replace(),))
   to_json(method)

@@ -220,7 +220,7 @@ def test_what_needs_no_code_is_read_without_it(user_modules, folder):
 def test_modules_by_name_are_known_when_they_are_named(
   user_modules, folder, monkeypatch
 ):
-  """An importable module is recorded by its name alone."""
+  """An importable module is recorded by its name only."""
   monkeypatch.setattr(sys, 'path', [*sys.path, str(folder)])
   module = user_modules.add('letters')
   text = serialization.to_json(module.Letters())
@@ -263,7 +263,7 @@ class Holder:
 
 
 class Plain:
-  """A task that is no dataclass."""
+  """A task that is not a dataclass."""
 
   def reward(self, example, response):
     """Of no interest."""

@@ -311,7 +311,7 @@ def test_killed_stages_between_trainings_are_repeated(tmp_path):
 def test_a_killed_stage_continues_bit_for_bit(tmp_path):
   """E0: the second stage is cut once it has saved; the first is not repeated.
 
-  SIGTERM saves once more; SIGKILL ends pipeline and stage at once.
+  SIGTERM saves again; SIGKILL ends pipeline and stage at once.
   """
   recipe = tmp_path / 'recipe.py'
   recipe.write_text(RECIPE)

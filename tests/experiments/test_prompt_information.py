@@ -50,7 +50,9 @@ def test_mistakes(values, error):
 
 @pytest.mark.slow
 def test_lines_of_a_run(toy, tmp_path):
-  """One for each step; the same again alone; an unknown one is an error."""
+  """One for each step; the same one for a single step; an unknown one is an
+  error.
+  """
   config = bandit.get_config(toy.get_method('grpo'))
   sets = {
     'evaluation.every': '0',

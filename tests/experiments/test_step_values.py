@@ -1,4 +1,4 @@
-"""Values of actions from episodes behind them, and the best of n draws."""
+"""Values of actions from episodes after them, and the best of n draws."""
 
 import numpy as np
 import pytest

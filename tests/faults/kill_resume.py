@@ -40,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def start(command: str, workdir: pathlib.Path) -> subprocess.Popen:
-  """Starts the command in a process group of its own, output to a file."""
+  """Starts the command in its own process group, output to a file."""
   words = shlex.split(command.format(python=sys.executable, workdir=workdir))
   workdir.mkdir(parents=True, exist_ok=True)
   with open(workdir / 'output.txt', 'ab') as output:

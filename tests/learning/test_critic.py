@@ -66,7 +66,7 @@ def found(tiny):
 
 @pytest.mark.parametrize('kind', [critic.DETACHED, critic.OWN])
 def test_equal_weights_give_equal_statistics(found, kind):
-  """E1: another critic changes gradients alone, as long as its layers agree."""
+  """E1: another critic changes gradients only, as long as its layers agree."""
   shared, _ = found[critic.SHARED]
   other, _ = found[kind]
   assert np.abs(shared['values']).max() > 0.01
@@ -93,7 +93,7 @@ def test_who_is_trained_by_the_values(found, name):
 
 
 def test_the_policy_learns_as_without_a_critic(found):
-  """E1: log-probs move the policy's layers, and no critic of its own."""
+  """E1: log-probs move the policy's layers, not the critic's."""
   (_, shared), (_, _), (_, own) = (found[kind] for kind in KINDS)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),

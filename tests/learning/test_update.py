@@ -173,7 +173,7 @@ def test_padding_and_group_order_change_nothing(toy, tiny, scored):
 
 
 def shortened(traj, lengths):
-  """The first tokens of every row; what comes behind them is garbage."""
+  """The first tokens of every row; what comes after them is garbage."""
   length_B = np.asarray(lengths, np.int32)
   on_BT = np.arange(traj.mask_BT.shape[1])[None] < length_B[:, None]
   keep = lambda x: None if x is None else np.asarray(x) * on_BT
@@ -397,7 +397,7 @@ def test_pieces_do_not_see_the_numbers_that_drew_the_tokens(stepped, scored):
 
 
 def test_minibatch_orders_are_counters():
-  """E0: a permutation of (seed, iteration, epoch) alone; all of them count."""
+  """E0: a permutation of (seed, iteration, epoch) only; all of them count."""
   order = stages.minibatch_order(0, 1, 2, 16)
   assert sorted(order) == list(range(16))
   np.testing.assert_array_equal(order, stages.minibatch_order(0, 1, 2, 16))

@@ -181,7 +181,7 @@ def test_no_gradient_on_masked_tokens_and_dropped_rows(case):
 
 
 def test_per_token_methods_look_at_one_token_at_a_time(case):
-  """E1: what they say decides whether microbatches need a pass of their own."""
+  """E1: what they say decides whether microbatches need their own pass."""
   if not is_per_token(case.method):
     return
   moved = {

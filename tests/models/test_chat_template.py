@@ -104,7 +104,7 @@ LLAMA_NOT = '{% if strftime_now is not defined %}no{% else %}yes{% endif %}'
 
 
 def test_the_day_is_the_same_on_every_day():
-  """Templates that can do without the function have a day of their own."""
+  """Templates that can do without the function have their own day."""
   assert tokenizer(OSS).chat(MESSAGES) == 'Current date: 2025-01-01'
   assert tokenizer(MISTRAL).chat(MESSAGES) == '01 January 2025'
   assert tokenizer(LLAMA).chat(MESSAGES) == '26 Jul 2024'

@@ -1,4 +1,4 @@
-"""Adapters: unmerged, zero at the start, trained alone."""
+"""Adapters: unmerged, zero at the start, trained only."""
 
 import dataclasses
 
@@ -74,7 +74,7 @@ def test_the_update_by_hand():
 
 
 def test_only_the_targets_get_adapters_and_all_of_them_learn():
-  """Gradients over the second tree alone reach every adapter."""
+  """Gradients over only the second tree reach every adapter."""
   cfg = dataclasses.replace(CFG, lora_targets=('wq', 'wo', 'w_down'))
   assert set(models.specs(cfg)['lora']['layers']) == {'wq', 'wo', 'w_down'}
   params = trained_params()

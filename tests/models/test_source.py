@@ -128,7 +128,7 @@ def dtypes(tree):
 def test_weights_of_bfloat16_files_change_at_a_small_rate(
   mesh, halves, dtype, tmp_path
 ):
-  """50 steps at 1e-6: by rounding alone 99.8% of the weights would stay."""
+  """50 steps at 1e-6: by rounding itself 99.8% of the weights would stay."""
   source = ModelSource(path=halves, compute_dtype='bfloat16', param_dtype=dtype)
   config = dataclasses.replace(
     configuration.supervised(configuration.build('bandit'), 8),
@@ -194,4 +194,4 @@ def test_a_critic_of_its_own_starts_from_files(mesh, tmp_path):
   model_dir.save_model(other, wide, reward, TOKENIZER)
   with pytest.raises(ValueError, match='has layers of shape'):
     load(mesh, **source, critic='own')
-  load(mesh, **source)  # its head alone fits
+  load(mesh, **source)  # only its head fits

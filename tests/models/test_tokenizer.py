@@ -232,7 +232,7 @@ def rewrite(path, **changes):
 
 
 def test_ends_and_templates_of_public_directories(tmp_path):
-  """Two end tokens, one as an object, and a template in a file of its own."""
+  """Two end tokens, one as an object, and a template in its own file."""
   tokenizer_files.save_tokenizer(bpe(), str(tmp_path))
   rewrite(
     tmp_path / 'tokenizer_config.json',

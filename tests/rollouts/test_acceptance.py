@@ -21,7 +21,7 @@ from rl_jax.rollouts.sampling import sample_token
   ],
 )
 def test_the_stopping_rule_by_hand(f, threshold, least, proposed):
-  """The token behind the one that stops is drafted already."""
+  """The token after the one that stops is drafted already."""
   drafted = 1
   while drafted <= 20 and not acceptance.stops(
     jnp.log(jnp.asarray([f])) * drafted, jnp.int32(drafted), threshold, least

@@ -46,7 +46,7 @@ CHATML = (
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
   "{% if think is false %}{{ 'no thoughts\\n' }}{% endif %}{% endif %}"
 )
-# As in SmolLM2's files: a system message of its own if there is none.
+# As in SmolLM2's files: its own system message if there is none.
 SMOLLM = (
   "{% for m in messages %}{% if loop.first and m['role'] != 'system' %}"
   "{{ '<|im_start|>system\nYou are SmolLM<|im_end|>\n' }}{% endif %}"
@@ -110,7 +110,7 @@ class Thoughtless(Chat):
 class Script:
   """An engine whose policy says what a script says; row 1 is cut each turn.
 
-  says: texts of all turns, of both rows. end: ids behind those of row 0.
+  says: texts of all turns, of both rows. end: ids after those of row 0.
   """
 
   def __init__(self, tokenizer, says, end=(1,)):
@@ -191,7 +191,7 @@ def test_ids_are_those_of_the_conversation(play):
   """The prefix property, with turns that end and turns that are cut.
 
   Ids before the last action are those of the template's text of all messages,
-  with special tokens in the template alone: SAYS spells one.
+  with special tokens in the template only: SAYS spells one.
   """
   tokenizer = byte_tokenizer()
   prompt, engine = play(Chat(), tokenizer)

@@ -42,7 +42,9 @@ PLAIN = FILTERED.replace(group_filter=None)
 
 @dataclasses.dataclass(frozen=True)
 class Letters:
-  """'y' is right, 'n' wrong; 'e' raises, 'i' is no number, '+' lacks a part."""
+  """'y' is right, 'n' wrong; 'e' raises, 'i' is not a number, '+' lacks
+  a part.
+  """
 
   reward_weights = {'outcome': 2.0, 'length': 0.0}
   alphabet = 'ynei+'
@@ -262,7 +264,7 @@ def test_missing_groups_have_weight_zero():
 
 
 def test_a_round_in_which_every_verification_fails_is_only_lost():
-  """It reports no components at all; the next round goes on."""
+  """It reports no components at all; the next round continues."""
   traj, _, rounds, _ = run(['eee', 'eie', 'yny', 'nyn'], FILTERED)
   assert len(rounds) == 2 and serials(traj) == [2, 2, 2, 3, 3, 3]
   np.testing.assert_array_equal(traj.rewards['outcome'], [1, 0, 1, 0, 1, 0])

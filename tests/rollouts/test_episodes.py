@@ -261,7 +261,7 @@ def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
 
 
 def test_openings_are_journaled(bad, tmp_path):
-  """A reset that hangs once: the run that goes on has the same prompts."""
+  """A reset that hangs once: the run that continues has the same prompts."""
   task = bad.Whimsical(unable={5: f'once {tmp_path}/flag'})
   tokenizer = CharTokenizer(task.alphabet + 'twi')
 

@@ -72,7 +72,7 @@ def make_traj():
 
 
 def plain(sampling, cfg=CFG, **limits):
-  """A function of its own: jit would find the program of other widths again."""
+  """A separate function: jit would find the program of other widths again."""
   run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
@@ -116,7 +116,7 @@ def test_tokens_are_those_of_plain_decoding(sampling):
   found, passes, tokens = speculative(sampling)
   assert_same(found, expected)
   drawn = np.asarray(expected.mask_BT).sum()
-  first = (np.asarray(make_traj().length_B) == 0).sum()  # behind the prompt
+  first = (np.asarray(make_traj().length_B) == 0).sum()  # after the prompt
   assert tokens == drawn - first
   assert passes < tokens, 'the case must accept some drafts'
 
@@ -159,7 +159,7 @@ def test_a_draft_longer_than_the_responses():
 
 @pytest.mark.slow
 def test_windows_and_capped_scores():
-  """E2: layers that see the last tokens alone."""
+  """E2: layers that see the last tokens only."""
   cfg = dataclasses.replace(
     CFG, num_layers=2, window=3, windowed=(0,), attention_cap=2.0
   )
@@ -394,7 +394,7 @@ def test_a_token_without_probability_is_never_kept():
   ],
 )
 def test_lookup_by_hand(text, ngram, expected):
-  """What is behind the end is not read."""
+  """What is after the end is not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
   found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected

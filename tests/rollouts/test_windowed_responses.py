@@ -202,7 +202,7 @@ def test_continued_from_a_state(four):
 
 
 def test_rows_of_a_group_that_ended_before_weigh_nothing(toy):
-  """Row 0 goes on from token 2, row 1 was over before this window."""
+  """Row 0 continues from token 2, row 1 was over before this window."""
   traj = toy.trajectories(
     np.ones((2, 3)), group_size=2, finished_B=np.array([False, True])
   )

@@ -82,7 +82,9 @@ def test_a_run_continues_after_its_checkpoint(tmp_path):
 
 
 def test_saves_that_fail_advance_nothing(tmp_path):
-  """E0: however many were begun and not committed, all calls are repeated."""
+  """E0: however many calls were started and not committed, all calls are
+  repeated.
+  """
   path = tmp_path / 'journal'
   first, _ = run(path, range(9), marks=range(9))
   assert run(path, range(9), first=1000, marks=range(9)) == (first, 0)

@@ -217,7 +217,7 @@ def test_a_reply_after_the_end_of_its_call_is_counted(bad):
 
 
 def test_a_process_that_outlives_its_call_is_killed(bad, tmp_path):
-  """Before the next sample is judged, also one in a session of its own."""
+  """Before the next sample is judged, also one in its own session."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1) as pool:
     before = pool.worker_pids()

@@ -39,7 +39,7 @@ def test_an_escape_that_is_none_is_named():
   ],
 )
 def test_paths_at_home(monkeypatch, text, expected):
-  """Shells leave a ~ behind an = as it is; no folder is named so."""
+  """Shells leave a ~ after an = as it is; no folder is named so."""
   monkeypatch.setenv('HOME', 'HOME')
   assert configuration.at_home(text) == expected
 

@@ -34,7 +34,7 @@ def config_of(run, *arguments):
 
 @pytest.fixture
 def run(toy):
-  """A run on word problems with settings of its own."""
+  """A run on word problems with its own settings."""
   return dataclasses.replace(
     bandit.get_config(toy.get_method('nlpo')),
     task=QuestionAnswer(

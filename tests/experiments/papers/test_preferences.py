@@ -83,7 +83,7 @@ def test_wrong_labels_have_a_table_of_their_own():
 
 
 def test_noisy_runs_read_turned_labels():
-  """Those of NOISY alone; what corrects for them is told their share."""
+  """Those of NOISY only; what corrects for them is told their share."""
   for one in sweep.get_sweep():
     noisy = sweep.table_of({'setting': one}) == 'noisy'
     assert (one.get('task.flip_rate', 0.0) == sweep.FLIP_RATE) == noisy

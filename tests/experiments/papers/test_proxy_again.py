@@ -99,7 +99,7 @@ def test_differences_are_of_shared_seeds():
   assert naive[header.index('end to GRPO')] == ''
   assert ppo[header.index('end to GRPO')] == '+0.205'
   assert naive[header.index('fall')] == '10'
-  assert ppo[header.index('fall')] == '0'  # 0.3 is no fall
+  assert ppo[header.index('fall')] == '0'  # 0.3 is not a fall
 
 
 def test_figure_is_written(tmp_path):

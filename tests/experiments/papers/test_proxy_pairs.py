@@ -69,7 +69,7 @@ def test_differences_are_paired_with_dpo():
 
 
 def test_fall_of_dpo_is_from_the_first_reading():
-  """That is the second checkpoint, behind the untrained policy."""
+  """That is the second checkpoint, after the untrained policy."""
   course = [0.1, 0.2, 0.4, *[0.0] * 7, 0.3]
   rows = [line('dpo', seed, course, course) for seed in (33, 34)]
   found = pair_tables.falls(rows)

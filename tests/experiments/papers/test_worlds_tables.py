@@ -81,7 +81,7 @@ def test_rates_of_the_trials_are_the_best(world):
   'world', [name for name, of in looped.WORLDS.items() if of.tried]
 )
 def test_rates_of_looped_worlds_are_the_best(world):
-  """The same of worlds with columns of their own."""
+  """The same of worlds with their own columns."""
   found = looped_tables.tuned(metrics.read_jsonl(RESULTS), world)
   best = {name: max(scores, key=scores.get) for name, scores in found.items()}
   assert best == looped.WORLDS[world].rates
@@ -209,7 +209,7 @@ def test_later_runs_are_judged_apart():
 
 
 def test_a_family_is_judged_on_its_further_seeds():
-  """Each part has GRPO, and a correction for its own rows alone."""
+  """Each part has GRPO, and a correction for its own rows only."""
   of, noise = sweep.WORLDS[sweep.SURVEY], (0.0, 0.01, 0.02, 0.01, 0.0)
   gains = {'expert_iteration': (0.0, 0.1), 'gpg': (-0.2,), 'grpo': (0.0, 0.0)}
   lines = []

@@ -208,7 +208,7 @@ def test_printing_jobs_touches_nothing(tmp_path):
 
 
 def test_seeds_of_a_method_are_one_program():
-  """Runs that cannot be jitted are alone, after the programs."""
+  """Runs that cannot be jitted are single, after the programs."""
   settings = sweep_runs.equal_conditions(
     'bandit', ['dapo', 'grpo', 'ppo'], {'iterations': 3}, seeds=3
   )

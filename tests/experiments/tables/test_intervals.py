@@ -136,7 +136,7 @@ def test_few_and_equal_seeds():
 
 
 def test_adjusted_by_hand():
-  """0.01 * 4 / 1, 0.02 * 4 / 2, 0.04 * 4 / 3, 0.5; the unknown is no row."""
+  """0.01 * 4 / 1, 0.02 * 4 / 2, 0.04 * 4 / 3, 0.5; the unknown is not a row."""
   found = intervals.adjusted([0.04, 0.01, np.nan, 0.5, 0.02])
   np.testing.assert_allclose(found, [0.16 / 3, 0.04, np.nan, 0.5, 0.04])
   assert np.isnan(intervals.adjusted([np.nan])).all()

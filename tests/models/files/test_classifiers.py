@@ -59,7 +59,7 @@ def test_golden_scores(family):
   close(our_scores(cfg, params, golden['ids']))
   if family == 'llama':
     close(our_scores(cfg, params, golden['ids'], pads=1))
-    # The shortest row has 9 tokens: behind the prompt if all the rest is pads.
+    # The shortest row has 9 tokens: after the prompt if all the rest is pads.
     only = our_scores(cfg, params, golden['ids'], prompt_tokens=9, pads=1)
     close(np.where(np.arange(3) == 2, only, golden['scores']))
     plain = dataclasses.replace(cfg, unscored_id=None)

@@ -341,7 +341,7 @@ BROKEN = {  # of tokenizer.json: what the library does not notice, or panics at
 
 @pytest.mark.parametrize('part', BROKEN)
 def test_panics_of_the_tokenizer_are_errors(part, tmp_path, capfd):
-  """Those of its Rust code are no exceptions of Python."""
+  """The panics of its Rust code are not exceptions of Python."""
   del capfd  # the library prints where it panicked
   folder = str(tmp_path)
   tokenizer_files.save_tokenizer(tokenizer(), folder)

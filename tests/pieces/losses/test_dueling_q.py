@@ -136,7 +136,7 @@ def moved(toy, stage):
 def test_stages_by_hand(toy):
   """Q = .75 + .25 - .5 and 1 + 0 + 0; errors .25 and 0, d adds .1 * .5 + 1.
 
-  In the first stage the error moves V_1 alone, in the second V_2 and logits,
+  In the first stage the error moves V_1 only, in the second V_2 and logits,
   d/dA = 2 * .25 - .1, d/dlogp = -.5. Of one stage Q = .75 - .5, without V_2.
   """
   value, first, second, gap, logp = moved(toy, 'values')

@@ -112,7 +112,7 @@ def test_the_conservative_term_by_hand(toy):
   )
   shifted = conservative(toy, np.add(q_V, 3.0), 1)
   np.testing.assert_allclose(shifted, found[1], rtol=1e-5)
-  # The default of ILQL's code; 0 is no term.
+  # The default of ILQL's code; 0 is not a term.
   np.testing.assert_allclose(
     conservative(toy, q_V, 1, regularizers.ConservativeQ().coef),
     found[1] * 1e-4,
@@ -147,7 +147,8 @@ def test_the_copy_is_a_moving_average():
 def test_halves_of_two_routes_are_joined(toy):
   """Two steps through one middle state. Recorded are right, wrong (.5, 0) and
   wrong, right (0, .5): the right action has the larger weight at both, where
-  likelihood alone gives each one half."""
+  likelihood by itself gives each one half.
+  """
   action_BT = np.array([[0, 0], [1, 1]])
   reward_BT = jnp.array([[0.5, 0.0], [0.0, 0.5]])
   step_BT = np.array([[0, 1], [0, 1]])

@@ -40,7 +40,7 @@ def state(*groups):
 
 
 def evaluate(traj, groups=(0, 0, 0), piece=PIECE, heads=HEADS):
-  """(loss, slope in the heads behind the last token, next state)."""
+  """(loss, slope in the heads after the last token, next state)."""
   groups = groups if isinstance(groups, dict) else state(*groups)
 
   def call(heads_BU):

@@ -27,7 +27,7 @@ def first_weights(toy, steps):
 
 
 def test_by_hand(toy):
-  """Two steps of the critic alone; the third moves the policy, too."""
+  """Two steps of the critic only; the third moves the policy, too."""
   assert first_weights(toy, 2) == [0.0, 0.0, 1.0]
 
 

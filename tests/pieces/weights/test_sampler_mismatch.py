@@ -125,7 +125,7 @@ def test_divergence_of_rows_by_hand(toy, estimator, level, below, above):
 
 
 def test_divergence_of_tokens_by_hand(toy):
-  """At .005 k3 keeps the second token alone, at .0052 all but the first."""
+  """At .005 k3 keeps the second token only, at .0052 all but the first."""
   for limit, expected in (
     (0.005, [[0, 1], [0, 0]]),
     (0.0052, [[0, 1], [1, 1]]),

@@ -90,7 +90,7 @@ def candidates(toy):
       [1, 0, 1, 0, 1, 0],
       [1, 0, 1, 0, 1, 0],
       [1, 0, 1, 1, 0, 0],
-      [1, 0, 1, 0, 1, 0],  # behind the end: no step
+      [1, 0, 1, 0, 1, 0],  # after the end: no step
     ]
   )
   reward = np.array([1.0, 0.0, 0.0, 1.0])

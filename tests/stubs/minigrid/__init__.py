@@ -43,7 +43,7 @@ class Grid:
     return self._seen(), {}
 
   def step(self, action):
-    """Goes on, or takes."""
+    """Continues, or takes."""
     if action == Actions.forward and self.away > 1:
       self.away -= 1
     if action == Actions.pickup and self.away == 1:
