@@ -112,7 +112,7 @@ def make_episodes():
 
 @pytest.fixture(scope='module', name='mesh')
 def _mesh():
-  """Of one device, in force until the module ends."""
+  """A mesh of one device, in force until the module ends."""
   found = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(found):
     yield found

@@ -16,7 +16,7 @@ class Misbehaving:
   """The response names the method that its reward call runs."""
 
   def reward(self, example, response):
-    """Returns the components, unless told to misbehave."""
+    """Returns the components, unless the response asks it to misbehave."""
     if response.startswith('spawn '):
       child = subprocess.Popen(['sleep', '300'])
       with open(response.split()[1], 'w') as f:

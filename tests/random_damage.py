@@ -134,7 +134,7 @@ def written(directory, name, data):
 
 
 def run(made, holds, count, directory):
-  """As many examples of a strategy, the same every time."""
+  """Runs `count` examples of a strategy, the same every time."""
 
   @settings(
     max_examples=count,

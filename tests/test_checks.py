@@ -84,7 +84,7 @@ def all_fields():
 
 
 def test_no_field_accepts_infinity_but_those_that_name_it():
-  """Of all classes of rl_jax: one for which infinity means `off`."""
+  """All classes of rl_jax: in one, infinity means `off`."""
   allowed, count = set(), 0
   for cls, field in all_fields():
     low, high, open_low, open_high = field.metadata[RANGE]
@@ -160,7 +160,7 @@ def test_an_object_in_the_place_of_a_tuple_is_an_error():
 
 
 def test_subclasses_check_all_fields():
-  """Those of the parent and their own."""
+  """The fields of the parent and their own."""
 
   @dataclasses.dataclass(frozen=True)
   @checked

@@ -221,7 +221,7 @@ def test_add_appends_a_piece():
 
 
 def test_limits_of_episodes_are_given_by_their_class():
-  """As the error says where they are missing."""
+  """The class is the one that the error names where limits are missing."""
   with pytest.raises(ValueError, match='rollout.turns is missing') as error:
     turns.check(KeyDoor(), config().rollout, config().method)
   text = re.search("--set='(rollout.turns)=(.*)'", str(error.value))
@@ -230,7 +230,7 @@ def test_limits_of_episodes_are_given_by_their_class():
 
 @pytest.mark.parametrize('form', ['({},)', '[{}]', '({}, )'])
 def test_a_tuple_of_pieces_is_set(form):
-  """As --set='method.losses=(PPOClip(clip_high=0.3),)'."""
+  """The form of --set='method.losses=(PPOClip(clip_high=0.3),)'."""
   text = form.format('PPOClip(clip_high=0.3)')
   after = override(config(), 'method.losses', text)
   assert after.method.losses == (losses.PPOClip(clip_high=0.3),)
@@ -246,7 +246,7 @@ def test_texts_in_brackets_stay_text(text):
 
 
 def test_pieces_in_a_tuple():
-  """As the parts of a mixture of data sets."""
+  """The parts of a mixture of data sets, for example."""
   part = "MixturePart(name='{0}', task=PreferenceRows(path='{0}'), weight=2.0)"
   text = f'Mixture(parts=[{part.format("a")}, {part.format("b")}])'
   task = override(config(), 'task', text).task

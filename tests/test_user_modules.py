@@ -52,7 +52,7 @@ def test_a_file_is_a_module_with_its_neighbours(user_modules, folder):
 
 
 def test_a_file_that_has_changed_is_another_module(user_modules, folder):
-  """Of the same length and within the same second, too."""
+  """A file of the same length, changed within the same second, counts, too."""
   old = user_modules.load(str(folder / 'letters.py'))
   text = (folder / 'letters.py').read_text()
   (folder / 'letters.py').write_text(text.replace('< 2', '< 9'))
@@ -266,7 +266,7 @@ class Plain:
   """A task that is not a dataclass."""
 
   def reward(self, example, response):
-    """Of no interest."""
+    """Unused."""
 
 
 def local():

@@ -73,7 +73,7 @@ def test_of_two_values_on_a_command_line_none_is_chosen():
 
 
 def test_help_lists_all_flags_and_exits_with_0():
-  """Those of other modules of experiments too; a wrong flag is one line."""
+  """Flags of other modules of experiments are listed, too."""
   done = run('train', '--help')
   assert done.returncode == 0, done.stderr
   assert 'python -m experiments.train --config=' in done.stdout

@@ -161,7 +161,7 @@ def test_a_finished_stage_keeps_its_command(tmp_path):
 @pytest.mark.parametrize('number', SIGNALS)
 @pytest.mark.parametrize('when', ['before', 'behind'])
 def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
-  """Handlers are there first; it is told once it runs."""
+  """Handlers are there first; the child is signalled once it runs."""
   start, missed = subprocess.Popen, []
   before = signal.signal(number, lambda *_: missed.append(number))
 
@@ -196,7 +196,7 @@ def test_processes_get_the_signals_of_their_parent(number):
 
 
 def test_a_stage_ignores_what_the_pipeline_ignores():
-  """As a job in the background of a script does Ctrl-C."""
+  """A job in the background of a script ignores Ctrl-C in this way."""
   code = 'import signal as s; exit(s.getsignal(s.SIGINT) == s.SIG_IGN)'
   before = signal.signal(signal.SIGINT, signal.SIG_IGN)
   try:

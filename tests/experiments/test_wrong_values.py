@@ -172,7 +172,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def answers(place, answers_of):
-  """Of every binary; nothing is written."""
+  """The answers of every binary; nothing is written."""
   before = sorted(place.rglob('*'))
   commands = {name: [x for x, _ in WRONG[name]] for name in WRONG}
   found = answers_of(place, commands)

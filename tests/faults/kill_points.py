@@ -159,7 +159,7 @@ def _check_grace(output, say):
 
 
 def _arguments(base, rollout, iterations) -> list[str]:
-  """Of the run; trains its draft model first if it has one."""
+  """The arguments of the run; trains its draft model first if it has one."""
   draft = base / 'draft'
   short = [*RESPONSES, '--set=iterations=2']
   if 'draft_model' in rollout and run(draft, short):

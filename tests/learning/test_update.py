@@ -327,7 +327,7 @@ def make_step(tiny, method):
 
 
 def on_host(tree):
-  """Of copies: a view of a CPU buffer would keep it from being donated."""
+  """Copies on the host: a view of a CPU buffer would prevent its donation."""
   return jax.device_get(jax.tree.map(jnp.copy, tree))
 
 
@@ -365,7 +365,7 @@ def test_a_non_finite_step_changes_nothing_and_is_counted(stepped):
 
 
 def test_the_next_good_step_learns(stepped):
-  """The skip leaves no NaN behind: every weight with a gradient moves."""
+  """The skip leaves no NaN: every weight with a gradient moves."""
   (_, before, after), (_, metrics), _, _ = stepped
   assert metrics['train/skipped'] == 0 and metrics['train/grad_norm'] > 0
   assert (after.step, after.skipped) == (2, 1)

@@ -90,7 +90,7 @@ def test_only_the_targets_get_adapters_and_all_of_them_learn():
 
 
 def test_names_of_files_lead_to_targets():
-  """As PEFT and Hugging Face call the same matrices."""
+  """PEFT and Hugging Face have other names for the same matrices."""
   with pytest.raises(ValueError, match='Did you mean wk, wq.$'):
     lora.check_targets('ModelSource', ('q_proj', 'k_proj', 'wv'))
   with pytest.raises(ValueError, match="'wx'. is none of wq, .*w_down$"):

@@ -120,7 +120,7 @@ def logp_of(params, cfg, hidden_BTD, response_BT):
 
 
 def gradient(forward, params, cfg, batch):
-  """Of a loss that weighs every real token's log-prob differently."""
+  """The gradient of a loss that weighs every real token differently."""
   row_B1, token_1T = np.ogrid[: batch[2].shape[0], : batch[2].shape[1]]
   weight_BT = jnp.asarray(np.cos(7 * row_B1 + token_1T) * batch[3])
 

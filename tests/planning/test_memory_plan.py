@@ -233,7 +233,7 @@ def test_another_optimizer_is_counted(toy):
 
 
 def test_parts_and_lagged_weights_are_counted(toy):
-  """The cache is that of a part; two copies stand beside the reference."""
+  """The cache is that of a part; there are two copies besides the reference."""
   whole = plan(make_config(toy), SMALL)
   half = plan(make_config(toy, rollout__num_prompts='8'), SMALL)
   changes = {'rollout__parts': '2', 'rollout__staleness': '2'}

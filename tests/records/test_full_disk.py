@@ -55,7 +55,7 @@ def test_metrics_lose_whole_lines(tmp_path, caplog, limit):
 
 
 def test_a_file_that_cannot_be_opened_again_is_tried_again(tmp_path):
-  """As on a file system that was read-only for a while."""
+  """A file system may be read-only for a while."""
   path = tmp_path / 'folder' / 'lines'
   path.parent.mkdir()
   file = LineFile(metrics.epath.Path(path), sole_writer())

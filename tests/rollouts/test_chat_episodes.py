@@ -299,7 +299,7 @@ def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
 
 
 def gguf_tokenizer():
-  """As of a GGUF file of SmolLM2, all bytes and two merges."""
+  """The tokenizer of a GGUF file of SmolLM2, all bytes and two merges."""
   letters = sorted(pre_tokenizers.ByteLevel.alphabet())
   merges = ['t o', 'to o']
   words = ['<|im_start|>', '<|im_end|>', *letters, 'to', 'too']

@@ -77,7 +77,7 @@ class Letters:
 
 
 class InOrder:
-  """Prompts 0, 1, 2, ...: remembers what it was told."""
+  """Prompts 0, 1, 2, ...: remembers what it observed."""
 
   def init(self, num_prompts):
     """Position, and the last rewards."""
@@ -204,7 +204,7 @@ def test_a_failing_verification_costs_only_its_sample(bad):
   )
   np.testing.assert_allclose(metrics['rollout/valid_fraction'], 5 / 6)
   assert [error is not None for error in done.errors] == [0, 0, 1, 0, 0, 0]
-  # The selector is told that it is unknown, not that it is wrong.
+  # The selector observes that it is unknown, not that it is wrong.
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, np.nan], [0, 2, 2]]
   )

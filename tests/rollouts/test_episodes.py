@@ -308,7 +308,7 @@ class OneStep(KeyDoor):
   make = None
 
   def reward(self, example, response):
-    """Of an episode of one turn."""
+    """The rewards of an episode of one turn."""
     episode = KeyDoor(words=self.words).make(example)
     episode.reset(seed_of(example))
     return episode.step(response).rewards

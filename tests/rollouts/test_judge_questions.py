@@ -185,7 +185,7 @@ def test_no_action_forges_the_rest_of_its_episode():
 
 
 def test_thoughts_are_not_judged():
-  """Only what stands between begin and end; NULL without them."""
+  """Only what is between begin and end; NULL without them."""
   judge = Judge(template='{response}', begin='<a>', end='</a>')
   for thought in ('', 'long <b>'):
     assert judge.judged(f'{thought}<a>good</a> more') == 'good'

@@ -221,7 +221,7 @@ def test_long_responses_are_named_or_skipped():
 
 
 def test_the_first_response_alone():
-  """Of a pair the chosen one; the other may be too long."""
+  """Of a pair, the chosen one is read; the other may be too long."""
   pairs, first = records(), records(num_responses=1)
   example = pairs.example(5)
   assert first.responses(example) == pairs.responses(example)[:1]
@@ -241,7 +241,7 @@ def test_labels_that_are_missing(toy):
 
 
 def test_rejected_responses_are_not_imitated(toy):
-  """Of pairs sft and f_sft learn the chosen response; others need both."""
+  """From pairs, sft and f_sft learn the chosen response; others need both."""
   for method in (toy.get_method('sft'), toy.get_method('f_sft')):
     with pytest.raises(ValueError, match='group_size = 2: .* set it to 1'):
       records().check_labels(method)

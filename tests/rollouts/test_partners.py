@@ -159,7 +159,9 @@ def test_an_unknown_partner_costs_the_episode(bad, known):
 
 
 def test_log_probs_come_as_json(bad):
-  """Of every candidate, rounded; an episode hears them as its next input."""
+  """Every candidate has one, rounded; an episode gets them as its next
+  input.
+  """
   episode = Episode((1, 0), bad.Asking().example('train', 0))
   reply = {'observation': '', 'done': False, 'truncated': False}
   ask = {'partner': 'oracle', 'text': 'ab', 'candidates': ['c', 'defg', 'de']}

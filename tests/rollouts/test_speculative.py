@@ -331,7 +331,7 @@ def constant(p):
   ],
 )
 def test_guesses_that_are_kept(coupling, kept):
-  """Of 8,192 rows of three tokens: the share, and the law of all tokens.
+  """The share in 8,192 rows of three tokens, and the law of all tokens.
 
   The first token has no guess. One of the second that is kept saves the pass
   for the third: passes = rows (2 - kept), with a standard error of .0055.
@@ -363,7 +363,9 @@ def test_guesses_that_are_kept(coupling, kept):
 
 
 def test_a_token_without_probability_is_never_kept():
-  """Of the policy, though the draft draws nothing else; and the other way."""
+  """The policy gives it none, though the draft draws nothing else; and
+  reversed.
+  """
   sure = [np.array([1.0, 1e-30]), np.array([1e-30, 1.0])]
   for own, other in (sure, sure[::-1]):
     cfg, params = constant(own)

@@ -62,7 +62,9 @@ def empty():
 
 
 def observations(turn, changed=False):
-  """Of different lengths, one empty; row 4 is over after the first turn."""
+  """Observations of different lengths, one empty; row 4 ends after the first
+  turn.
+  """
   rng = np.random.default_rng(turn)
   ids_BO = rng.integers(4, 13, (B, MOST)).astype(np.int32)
   if changed:

@@ -60,7 +60,7 @@ def write(params, traj, key):
 
 
 def collector():
-  """Of a chain task; the model is a table."""
+  """A collector of a chain task; the model is a table."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   task = Chain(min_operations=1, max_operations=2, num_train=20)
   engine = make_engine(

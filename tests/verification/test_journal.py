@@ -232,7 +232,7 @@ def test_a_line_of_another_form_ends_the_file(tmp_path, caplog, line):
   ],
 )
 def test_outcomes_that_do_not_fit_the_call_are_not_used(tmp_path, outcomes):
-  """Of a file that another program wrote, with the right checksums."""
+  """A file that another program wrote, with the right checksums."""
   path = tmp_path / 'journal'
   run(path, [0])
   line = journal_lib._decode(path.read_bytes()[:-1])

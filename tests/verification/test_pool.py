@@ -301,7 +301,7 @@ def test_unloadable_tasks_are_errors_at_start_up(bad):
 
 
 def test_a_task_without_reward_is_an_error_at_start_up():
-  """A task that still calls it `score` is told to rename it."""
+  """A task that still calls it `score` gets an error that says to rename it."""
   old = type('Old', (), {'score': lambda self, example, response: {}})
   with pytest.raises(TypeError, match='rename its method `score` to `reward`'):
     VerifierPool(old(), 1)

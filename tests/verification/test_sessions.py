@@ -282,7 +282,7 @@ def test_a_game_without_rewards_has_none_for_each_player():
 
 @pytest.mark.parametrize('workers', [0, 1])
 def test_messages_of_failed_episodes_are_cut(bad, workers):
-  """Those of errors, and those about replies."""
+  """The messages of errors, and those about replies."""
   task = bad.Misbehaving()
   with SessionPool(task, workers) as pool:
     played = Played(pool, task, 2)

@@ -204,7 +204,7 @@ def test_data_of_another_form_say_what_is_read(tmp_path, name):
 
 
 def test_prompts_fit_the_model(run):
-  """As many tokens as responses leave; at least one."""
+  """A prompt has as many tokens as responses leave; at least one."""
   model = ModelConfig(
     vocab_size=5,
     num_layers=1,

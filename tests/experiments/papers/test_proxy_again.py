@@ -34,7 +34,7 @@ def test_signed_ranks_of_ten():
 
 
 def test_five_seeds_have_no_interval():
-  """Of 32 signs two are 6%."""
+  """With five seeds, two of 32 signs are 6%."""
   found = signed_ranks.one_sample(np.arange(1.0, 6.0))
   assert found.effect == 3.0
   assert math.isnan(found.low) and math.isnan(found.p)

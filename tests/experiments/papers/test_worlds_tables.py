@@ -69,7 +69,7 @@ def test_rates_are_of_the_tuning_seeds(monkeypatch):
 
 @pytest.mark.parametrize('world', sweep.COMPARED)
 def test_rates_of_the_trials_are_the_best(world):
-  """Of the committed runs; no run of the leaderboard helped to choose."""
+  """The committed runs show it; no run of the leaderboard helped to choose."""
   methods = sweep.COMPARED[world].methods
   found = worlds_tables.rates(metrics.read_jsonl(RESULTS), world)
   assert set(found) == set(methods)

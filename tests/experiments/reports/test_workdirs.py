@@ -26,7 +26,7 @@ def labels(*paths):
 
 
 def test_runs_are_grouped_by_configuration_whatever_they_are_called(tmp_path):
-  """Two methods with two seeds each; a mesh is no difference."""
+  """Two methods with two seeds each; a mesh makes no difference."""
   one = write(tmp_path / 'monday', 'seed=0')
   two = write(tmp_path / 'x' / 'again', 'seed=7', 'mesh.data=8')
   three = write(tmp_path / 'seed1', 'seed=1', method='rloo')

@@ -40,7 +40,7 @@ def percentile_bootstrap(value_XS, draws=400):
 
 @pytest.mark.parametrize('seeds', [2, 3, 5, 10])
 def test_intervals_cover_the_truth_in_95_percent_of_tables(seeds):
-  """Of a mean, a paired difference and a ratio, of normal noise."""
+  """Intervals of a mean, a paired difference and a ratio, of normal noise."""
   value_XS, base_XS = pairs(seeds, 0.5)
   low, high = intervals.mean_interval(value_XS)
   assert covered(low, high, 5.5) == pytest.approx(0.95, abs=NEAR)

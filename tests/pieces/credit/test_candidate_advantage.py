@@ -7,7 +7,7 @@ from rl_jax.pieces.roles import CreditContext
 
 
 def advantages(toy, value, kept=(1, 1, 1, 1), **fields):
-  """Of one state with four rows."""
+  """Advantages of one state with four rows."""
   traj = toy.trajectories(
     np.ones((4, 2)),
     group_size=4,

@@ -204,7 +204,9 @@ def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
 
 
 def test_a_response_at_the_token_limit_is_not_cut(toy):
-  """Of three responses that have not finished, one waits: V is .75 after it.
+  """One of three unfinished responses waits: V is .75 after it. V .5 at the
+  first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A record of turns
+  makes the third an episode, which the limit has cut.
 
   V .5 at the first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A
   record of turns makes the third an episode, which the limit has cut.
@@ -346,7 +348,9 @@ def test_step_groups_reduce_to_the_episode(toy):
 
 
 def test_states_that_are_met_once(toy):
-  """Of s0, s1, s2 one; of two rows in other states all; none of one shared."""
+  """One of s0, s1, s2; all of two rows in other states; none of a
+  shared one.
+  """
   share = lambda traj: float(
     credit.StepGroups().measure(traj)['credit/singleton_fraction']
   )

@@ -14,7 +14,7 @@ RATE = np.array([0.8, 0.5, 1.0, 0.1])
 
 
 def loss_and_gradient(toy, after=AFTER, rate=RATE, **fields):
-  """Of four rows: the third ends with its step, the fourth weighs nothing."""
+  """Four rows: the third ends with its step, the fourth weighs nothing."""
   traj = toy.trajectories(
     MASK,
     group_size=4,

@@ -26,7 +26,9 @@ def regression(toy, value, targets, tau=0.7):
 
 
 def test_an_expectile_by_hand(toy):
-  """Of .9 and .1 at tau .7 it is .66; at .5 the terms are .112 and .048."""
+  """The expectile of .9 and .1 at tau .7 is .66; at .5 the terms are .112,
+  .048.
+  """
   gradient = jax.grad(lambda v: regression(toy, v, [0.9, 0.1]))
   np.testing.assert_allclose(gradient(0.66), 0.0, atol=1e-6)
   terms = [regression(toy, 0.5, [x]) for x in (0.9, 0.1)]
@@ -90,7 +92,7 @@ def test_weights_by_hand(toy):
 
 
 def conservative(toy, q_V, token, coef=1.0):
-  """Of two equal heads."""
+  """The term of two equal heads."""
   q_V = jnp.asarray(q_V)
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   stats = {

@@ -37,7 +37,7 @@ def rows(toy, shift=0.0, **fields):
 
 
 def test_targets_by_hand(toy):
-  """Those of a turn lie on its tokens."""
+  """The targets of a turn are on its tokens."""
   traj, _ = rows(toy)
   found = credit.TwinTargets(gamma=0.5)(
     CreditContext(jnp.full(1, 2.0), traj)
@@ -120,7 +120,7 @@ def test_after_a_cut_there_is_no_target(toy):
 
 
 def test_only_records_train_critics(toy):
-  """E0: with a mixture; alone, samples do."""
+  """E0: with a mixture; otherwise samples do."""
   targets = np.array([[FIRST, FIRST, [0] * 4, LAST]])
   traj, stats = rows(toy, returns_BTH=targets)
   stats = jax.tree.map(jnp.asarray, stats)

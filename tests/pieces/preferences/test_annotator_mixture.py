@@ -35,7 +35,7 @@ def rows(toy, who=WHO, **fields):
 
 
 def state(*groups):
-  """Of annotators in these groups."""
+  """The state with annotators in these groups."""
   return PIECE.init(0) | {'group_A': jnp.array(groups)}
 
 
@@ -86,7 +86,7 @@ def test_the_choice_of_groups_raises_the_likelihood(toy):
 
 
 def test_groups_change_at_the_end_of_a_period(toy):
-  """Of three steps: sums over all of them, then none."""
+  """A period has three steps: sums over all of them, then none."""
   piece, now = PIECE.replace(period=3), state(0, 0, 0)
   for step in range(3):
     assert now['group_A'][2] == 0

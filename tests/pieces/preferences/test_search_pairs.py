@@ -13,7 +13,7 @@ ARRAYS = [jnp.array([[x]]) for x in (1.5, 0.5)]
 
 
 def loss(confidence, win=ARRAYS[0], lose=ARRAYS[1]):
-  """Of one pair."""
+  """The loss of one pair."""
   value = pref.ConfidentSigmoid()(win, lose, jnp.array([[confidence]]))
   return float(value[0, 0])
 

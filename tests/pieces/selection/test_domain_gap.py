@@ -142,7 +142,7 @@ def test_what_cannot_be_drawn_is_named():
 
 
 def test_domains_that_a_skipped_prompt_shifts_are_refused():
-  """As levels are."""
+  """They are refused as levels are."""
 
   class Usable(list):
     split = 'train'

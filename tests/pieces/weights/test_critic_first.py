@@ -15,7 +15,7 @@ KEY = jax.random.key(0)
 
 
 def first_weights(toy, steps):
-  """Those of three optimizer steps."""
+  """The weights of three optimizer steps."""
   piece = weights.CriticFirst(steps=steps)
   traj = toy.trajectories(np.ones((2, 3)), group_size=2)
   state, found = piece.init(4), []

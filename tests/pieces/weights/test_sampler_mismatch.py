@@ -166,7 +166,7 @@ def test_divergence_is_over_trained_tokens(toy):
   ],
 )
 def test_no_mismatch_is_no_weight(toy, piece):
-  """E0: 1 on kept tokens, 0 on masked ones, whatever stands there."""
+  """E0: 1 on kept tokens, 0 on masked ones, whatever is there."""
   mask = np.array([[1.0, 1, 0], [1, 1, 1]])
   ratio = np.where(mask > 0, 1.0, 400.0)
   weight, _ = evaluate(toy, piece, ratio, mask)

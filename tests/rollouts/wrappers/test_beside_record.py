@@ -107,7 +107,7 @@ def test_groups_of_both(toy, records):
 
 
 def test_steps_are_those_of_the_record():
-  """Of a chain, where the samples have one step and no thought."""
+  """A chain, where the samples have one step and no thought."""
   task = Chain(min_operations=2, max_operations=2)
   tokenizer, example = CharTokenizer(task.alphabet), task.example('train', 0)
   describe = functools.partial(token_inputs, task, tokenizer)

@@ -28,7 +28,7 @@ class Targets:
   alphabet = '0123456789'
 
   def target(self, example):
-    """As the prompt says."""
+    """The answer is the target."""
     return example.answer
 
 

@@ -116,7 +116,7 @@ class Rounds:
     return function(*arrays)
 
   def logp(self, traj):
-    """As given."""
+    """The given log-probs."""
     return self.logp_BT
 
 

@@ -94,7 +94,7 @@ def test_units_of_the_reward_change_nothing(toy):
 
 
 def test_groups_keep_their_prompts(toy):
-  """Of two rounds with prompts of 1 and of 6."""
+  """Two rounds have prompts of 1 and of 6."""
   plain = toy.trajectories(np.ones((4, 2)), group_size=2, rewards={})
   hinted = plain.replace(prompt_NP=plain.prompt_NP + 5)
   rows = chosen_groups((plain, hinted), np.array([2, 1]))
@@ -115,7 +115,9 @@ def test_a_half_of_the_chain():
 
 
 def test_without_hints_the_method_is_grpo(toy):
-  """Of the token mean and without KL; but for eps beside the deviation."""
+  """GRPO with the token mean and without KL, but for eps beside the
+  deviation.
+  """
   method = toy.get_method('ghpo')
   plain = dataclasses.replace(
     method,

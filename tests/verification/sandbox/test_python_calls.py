@@ -57,7 +57,7 @@ def test_code_that_does_not_work_is_an_error_of_its_calls(code, words):
 
 
 def test_classes_of_the_code_are_found_by_their_module():
-  """As dataclasses with types in quotes and pickle do."""
+  """Dataclasses with types in quotes, and pickle, look them up so."""
   code = """
 from __future__ import annotations
 import dataclasses, pickle, typing
