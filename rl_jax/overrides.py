@@ -472,7 +472,7 @@ def _fits(value, hint):
 
 
 def _type_name(hint):
-  """As one writes it, without modules."""
+  """The type as one writes it, without modules."""
   if isinstance(hint, type) and not typing.get_args(hint):
     return hint.__name__
   return re.sub(r'(\w+\.)+(?=\w)', '', str(hint))

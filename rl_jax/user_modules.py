@@ -158,7 +158,7 @@ def file_of(module: str) -> UserFile | None:
 def beside(file: UserFile) -> dict[str, str]:
   """Module -> sha256 of the files beside a user's file that it imports.
 
-  Those that they import, too, wherever in the code the import stands.
+  Those that they import, too, wherever in the code the import is.
   """
   folder = os.path.dirname(os.path.realpath(file.path))
   found: dict[str, str] = {}

@@ -346,7 +346,7 @@ def test_the_order_of_changes_does_not_matter(changes):
 
 
 def test_a_field_that_is_set_twice_is_named():
-  """Also by two of its paths; equal values are no mistake."""
+  """Also by two of its paths; equal values are allowed."""
   twice = [('method.losses.0.clip_low', '0.1')]
   twice.append(('method.losses.PPOClip.clip_low', '0.3'))
   for changes in (twice, twice[::-1]):

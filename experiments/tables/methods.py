@@ -84,7 +84,7 @@ def problems(name: str) -> list[str]:
 
 
 def _part(part: str, text: str) -> str:
-  """A part as it stands in a docstring, here indented by four."""
+  """A part as a docstring has it, here indented by four."""
   lines = textwrap.wrap(
     f'{part}: {text}', 80, subsequent_indent='  ', break_long_words=False
   )

@@ -70,8 +70,8 @@ def _rewritten(before: str, after: str) -> RewrittenError:
   same = len(os.path.commonprefix([before, after]))
   return RewrittenError(
     'the chat template writes what came before otherwise when the conversation '
-    f'goes on: after {before[max(0, same - 40) : same]!r} stands '
-    f'{after[same : same + 80]!r}, where {before[same : same + 80]!r} stood'
+    f'continues: after {before[max(0, same - 40) : same]!r} comes '
+    f'{after[same : same + 80]!r}, where {before[same : same + 80]!r} was'
   )
 
 

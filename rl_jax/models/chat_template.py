@@ -35,7 +35,7 @@ _OWN_DATE = re.compile(r'\bstrftime_now\s+is\s+(not\s+)?(un)?defined\b')
 # Parts of a message that a template must not leave out in silence.
 _THOUGHTS = ('reasoning_content', 'thinking')
 MUST_READ = ('tool_calls', *_THOUGHTS)
-_IN_CONTENT = '; thoughts may stand in the content, in the tags of the model'
+_IN_CONTENT = '; thoughts may be in the content, in the tags of the model'
 
 
 class ChatTemplate:

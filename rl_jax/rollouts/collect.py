@@ -66,7 +66,7 @@ class RolloutConfig:
     guards.max_logp_gap may then end a run.
   parts: of its prompts, in which a rollout is sampled; one is verified while
     the next one is decoded. Memory and speed only, as slots.
-  staleness: iterations by which the weights that sample are behind, see
+  staleness: the lag of the weights that sample, in iterations, see
     rollouts.lagged; each costs a copy of the trained weights. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same

@@ -98,7 +98,7 @@ def decode(
 ) -> Rows:
   """Draws tokens until every row has ended.
 
-  weights and begun (what prefill returned: [N, D] and a cache) are of the
+  weights and `begun` (what prefill returned: [N, D] and a cache) are of the
   policy and of the others that transforms read. slots: rows at a time. make: of
   the decoder; None: Decoder.
   """

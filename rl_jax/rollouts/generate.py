@@ -116,8 +116,9 @@ def decoded_rows(
 ) -> Rows:
   """The rows of traj after decoding, see generate.
 
-  make: (shared, by_prompt, begun) -> (make of decode, begun); None: as they
-  are. shared is whole in every shard of rows, by_prompt has prompts in front.
+  make: `(shared, by_prompt, begun) -> (make of decode, begun)`; None: as they
+  are. shared is replicated over the shards of rows, by_prompt has prompts in
+  front.
   """
   max_tokens = traj.response_BT.shape[1]
   params = rounded(params, sampling.weights)

@@ -44,7 +44,7 @@ def test_success_of_random_actions(game):
 
 
 def test_values_and_pairs_behind_a_shortest_way(game):
-  """Of L actions, the first is worth gamma^(L-1), a waiting one gamma^L."""
+  """The first of L actions is worth gamma^(L-1), a waiting one gamma^L."""
   _, _, solution, grid = game
   policy_SA = np.full(grid.next_SA.shape, 1 / 6)
   state = 0

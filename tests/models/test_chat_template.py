@@ -136,7 +136,7 @@ def test_a_day_that_is_none(day):
 @pytest.mark.parametrize(
   ('template', 'field', 'hint'),
   [
-    ('{{ messages }}', 'reasoning_content', 'may stand in the content'),
+    ('{{ messages }}', 'reasoning_content', 'may be in the content'),
     ('{{ m.thinking }}', 'reasoning_content', 'it reads thinking'),
     ('{{ m.reasoning_content }}', 'thinking', 'it reads reasoning_content'),
   ],

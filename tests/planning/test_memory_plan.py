@@ -298,7 +298,7 @@ def test_a_mesh_divides_it(toy):
   one, data = plan(config, SMALL), plan(config, SMALL, data=4)
   fsdp, tensor = plan(config, SMALL, fsdp=4), plan(config, SMALL, tensor=2)
   assert data.parameters == one.parameters
-  # Norms are whole on every device.
+  # Norms are replicated on every device.
   assert one.parameters / 4 < fsdp.parameters < one.parameters / 3.8
   # A device has 4 prompts and 32 rows, of which 24 continue first.
   places = 4 * 16 + 32 * 32 + 24 * 32
@@ -308,7 +308,7 @@ def test_a_mesh_divides_it(toy):
   # The sampler's weights are whole over fsdp; a single device makes no copy.
   assert one.sampler_weights == 0
   assert fsdp.sampler_weights == one.parameters
-  # Prompts of an update are whole on every device of the sequence axis.
+  # Prompts of an update are replicated over the sequence axis.
   split = plan(config, SMALL, sequence=4)
   assert split.parameters == one.parameters
   assert split.cache == data.cache

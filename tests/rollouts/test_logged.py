@@ -221,7 +221,7 @@ def test_long_responses_are_named_or_skipped():
 
 
 def test_the_first_response_alone():
-  """Of a pair, the chosen one is read; the other may be too long."""
+  """The chosen one of a pair is read; the other may be too long."""
   pairs, first = records(), records(num_responses=1)
   example = pairs.example(5)
   assert first.responses(example) == pairs.responses(example)[:1]

@@ -59,7 +59,7 @@ class _State:
 
 
 def load_game(name, options):
-  """The game."""
+  """Kuhn poker, the only game here."""
   assert name == 'kuhn_poker' and not options
   kind = types.SimpleNamespace(name='SEQUENTIAL')
   return types.SimpleNamespace(

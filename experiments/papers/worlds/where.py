@@ -86,7 +86,7 @@ _CHAIN = (
     'rebel',
   ),
   *('sft', 'spo', 'sppo'),
-  # Against samples of an opponent, for which half of a group stands.
+  # Against samples of an opponent, which fill half of a group.
   *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'rso', 'xpo'),
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
@@ -262,7 +262,7 @@ def place_of(name: str) -> Place:
 
 
 def baseline_of(name: str) -> str:
-  """What it is compared with: of a variant the method, but for ALONE."""
+  """What it is compared with; a variant with its method, except in `ALONE`."""
   method, variant, _ = name.partition('@')
   if variant and name not in ALONE:
     return method

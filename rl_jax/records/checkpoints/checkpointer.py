@@ -299,8 +299,8 @@ class Checkpointer:
       None if nothing was ever committed and no step was asked for.
 
     Raises:
-      ValueError: names, shapes or dtypes differ from the checkpoint's, or there
-      is no checkpoint of the step asked for.
+      ValueError: names, shapes or dtypes differ from the checkpoint's, or the
+      step asked for has no checkpoint.
       CheckpointError: nothing valid is left, or the step asked for is damaged.
     """
     self.wait()

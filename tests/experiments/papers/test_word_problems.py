@@ -125,7 +125,7 @@ def test_table_of_tools_by_hand():
 
 
 def test_held_out_pairs_are_those_at_the_end_of_the_file():
-  """As many pairs are held out as are named, and judged."""
+  """The named number of pairs is held out and judged."""
   sets = held_out_pairs.settings('pairs.jsonl', 8, 'model')
   config = configuration.build('preferences', 'simpo', sets)
   assert config.task == PreferenceRows(path='pairs.jsonl', num_validation=8)

@@ -108,7 +108,7 @@ def test_values_of_the_command_line_are_numbers():
 
 
 def test_a_leaderboard_drops_no_run():
-  """Of two group sizes, one would be left out."""
+  """One of two group sizes would be left out."""
   rows = [run('a', 1, 0, 0.2), run('a', 1, 0, 0.9)]
   for row, size in zip(rows, (8, 16), strict=True):
     row['setting']['rollout.group_size'] = size

@@ -257,7 +257,7 @@ def gguf_files(draw):
 
 
 def gguf_tensors():
-  """As converters name them; in this order of numbers, which no test needs."""
+  """The names of converters, in this order of numbers, which no test needs."""
   names = {
     **{'model.embed_tokens': 'token_embd', 'model.norm': 'output_norm'},
     **{'model.layers': 'blk', 'input_layernorm': 'attn_norm'},

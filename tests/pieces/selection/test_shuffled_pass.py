@@ -27,7 +27,7 @@ def test_every_entry_is_equally_likely_at_every_position():
 
 
 def test_neighbours_are_not_neighbours():
-  """Of 10,000 consecutive entries, few are adjacent, and none correlated (sd
+  """Few of 10,000 consecutive entries are adjacent; they are uncorrelated (sd
   .01).
   """
   order = np.asarray(

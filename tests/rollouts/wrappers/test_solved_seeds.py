@@ -1,4 +1,4 @@
-"""Solved examples: which are kept, which are taken, where they stand."""
+"""Solved examples: which are kept, which are taken, where they are."""
 
 import types
 

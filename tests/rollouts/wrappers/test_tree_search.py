@@ -157,7 +157,7 @@ def test_prompts_are_searched_on_their_own(toy):
   same = two.response_BT[:6] == one.response_BT
   np.testing.assert_array_equal(same.all(1), [1, 1, 1, 1, 0, 0])
   assert same[:, :4].all()
-  # The second writes 11 and 12 at first: none is right, so nothing is learned.
+  # The second writes 11 and 12 at first: none is right, so there is no pair.
   np.testing.assert_array_equal(two.extras['search_pair_B'][6:8], [0, 0])
   assert len(rounds) == 2 and np.isfinite(rounds[0].reward_NG).all()
 

@@ -183,7 +183,7 @@ def test_nothing_is_left_when_the_caller_is_killed(tmp_path):
       time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
   while _processes(str(tmp_path)) or any(tmp_path.iterdir()):
-    assert time.monotonic() < end, 'something is left behind'
+    assert time.monotonic() < end, 'something is left'
     time.sleep(0.01)
 
 
