@@ -5,9 +5,9 @@ With s = rollout.staleness the rollout of iteration k + 1 is sampled from
   theta_{k-s}, or theta_0 where k < s
 
 the schedule of a sampler whose weights are s updates older than those of a
-trainer beside it. Between iterations the history is ((theta_{k-s}, step), ..., (theta_{k-1},
-step)), each with the optimizer steps that made it; s = 0 has none. The
-functions are pure, so that the loop and a scanned run share them.
+trainer beside it. Between iterations the history is ((theta_{k-s}, step), ...,
+(theta_{k-1}, step)), each with the optimizer steps that made it; s = 0 has
+none. The functions are pure, so that the loop and a scanned run share them.
 """
 
 from typing import Any
