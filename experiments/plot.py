@@ -5,8 +5,7 @@
   python -m experiments.plot --workdir=runs/sweep --out=curves.png
 
 A directory that is not a run itself stands for all runs below it. Runs that
-differ
-only in the seed are drawn as one line: their mean, with a band of 95%
+differ only in the seed are drawn as one line: their mean, with a band of 95%
 (Student's t); of two seeds the band is from one to the other.
 """
 

@@ -101,10 +101,8 @@ def begin(
 
   traj: empty rows, or unfinished ones that continue inside a turn, in whose
   tokens a stop text may begin. A turn ends at a token of sampling.eos_ids, or
-  after
-  turn_tokens. acting: rows that have this
-  turn, None: all; the others wait for their first observation, which must not
-  be empty.
+  after turn_tokens. acting: rows that have this turn, None: all; the others
+  wait for their first observation, which must not be empty.
   """
   max_tokens = traj.response_BT.shape[1]
   rows = unfinished_rows(traj, key, turn_tokens)

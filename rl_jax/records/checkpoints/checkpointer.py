@@ -300,8 +300,8 @@ class Checkpointer:
 
     Raises:
       ValueError: names, shapes or dtypes differ from the checkpoint's, or the
-      step asked for has no checkpoint.
-      CheckpointError: nothing valid is left, or the step asked for is damaged.
+      step asked for has no checkpoint. CheckpointError: nothing valid is left,
+      or the step asked for is damaged.
     """
     self.wait()
     step = processes.on_main(lambda: self._usable(step))
