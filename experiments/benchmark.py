@@ -21,7 +21,7 @@ update.
 --stage=turns plays episodes of up to 16 turns, 24 tokens of the environment and
 8 of the policy each, with prompts of 64; a step of the environment takes 20
 microseconds. The keys are explained in benchmarks/turns.py. With --workers=2 it
-measures host_share alone, with environments in so many processes.
+measures host_share only, with environments in so many processes.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -36,7 +36,7 @@ the stage are then:
   times_unpacked    update: seconds over those without packing; rows are packed
                     if they fit in `capacity` places a group, and the peak of
                     memory is that of both
-  stage_seconds     step: the stages alone, with or without --mean_length
+  stage_seconds     step: the stages only, with or without --mean_length
   times_plain       generate with --speculative: seconds over those of plain
                     decoding. Every call draws the same tokens, so that with
                     PreviousResponses() and --group_size=1 all drafts are right:

@@ -160,7 +160,7 @@ def by_policy(
   total, own = 0.0, traj.kind_BT[0] == POLICY
   for k, turn in enumerate(shown['turns']):
     if turn.get('forgets'):
-      yield '(a new context behind the prompt)'
+      yield '(a new context after the prompt)'
     if k:
       yield turn['observation']
     ids = traj.response_BT[0][own & (traj.turn_BT[0] == k)]

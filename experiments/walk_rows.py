@@ -9,7 +9,7 @@ A player does the first action of the episode's own solution from where it is,
 or with probability --noise, and where there is none, any that can be given; so
 does every player of a game. Rows of --out are all that the player has read and
 written before an action, and the action. The token that ends a turn shorter
-than rollout.turns.max_turn_tokens is no text, and would be missing behind all
+than rollout.turns.max_turn_tokens is not text, and would be missing after all
 actions but the last: policies whose turns have one learn from
 tasks.RecordedWalks instead, and their rows are refused where the task has the
 tokenizer. Tasks are those of tasks.RecordedWalks, and with --noise=1

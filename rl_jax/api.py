@@ -102,14 +102,14 @@ def evaluate(
     run = directory.run_of(checkpoint)
     if run is None:
       raise ValueError(
-        f'{checkpoint} is no work directory of a run, whose task and limits '
+        f'{checkpoint} is not a work directory of a run, whose task and limits '
         'would be taken: give a config'
       )
     config = dataclasses.replace(run, mesh=MeshConfig())
   if opponent and players_of(config.task) != 2:
     name = type(config.task).__name__
     raise ValueError(
-      f'opponent = {opponent!r}: {name} is no game of two players'
+      f'opponent = {opponent!r}: {name} is not a game of two players'
     )
   # It reads the data: its errors come before those of the policy.
   check_split(config)

@@ -35,7 +35,7 @@ def ranged(
   open_high: bool = False,
   static: bool = False,
 ) -> Any:
-  """A field that holds a finite number in [low, high]; None is no limit.
+  """A field that holds a finite number in [low, high]; None is not a limit.
 
   An open side excludes its limit. An infinite limit that is not open includes
   infinity: high=math.inf where that switches something off. static: part of the

@@ -262,8 +262,8 @@ def _check_roles(method: Method) -> None:
         elif not dataclasses.is_dataclass(piece):
           hint = ': write @piece above the class'
         raise ValueError(
-          f'method.{slot} holds {type(piece).__name__}, which is no piece for '
-          f'it{hint}'
+          f'method.{slot} holds {type(piece).__name__}, which is not a '
+          f'piece for it{hint}'
         )
 
 

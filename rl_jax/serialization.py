@@ -2,7 +2,7 @@
 
 A class is written as `role.Name`, for example `losses.PPOClip` or
 `config.RolloutConfig`. The role is for people; a class is read by its last word
-alone, so that files stay readable when modules move, also those that hold a
+only, so that files stay readable when modules move, also those that hold a
 whole module path (`rl_jax.losses.ppo_clip.PPOClip`), as written before roles.
 
 A class of the user is written as `module.Name`. What was loaded from a file has
@@ -98,7 +98,7 @@ def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
 def history(text: str) -> list[dict[str, Any]]:
   """What `with_history` recorded; [] if nothing.
 
-  Raises: ValueError if it is no list of changes.
+  Raises: ValueError if it is not a list of changes.
   """
   found = json.loads(text).get(_HISTORY, [])
   whole = isinstance(found, list) and all(
@@ -109,7 +109,7 @@ def history(text: str) -> list[dict[str, Any]]:
     for entry in found
   )
   if not whole:
-    raise ValueError(f'{_HISTORY} is no list of changes: {found!r:.80}')
+    raise ValueError(f'{_HISTORY} is not a list of changes: {found!r:.80}')
   return found
 
 
@@ -195,7 +195,7 @@ def digest(config: Any) -> str:
   """12 hexadecimal digits that tell configurations apart.
 
   The hash covers what differs from the defaults of the classes: of each object
-  its class (name alone, without role or module) and those fields whose value is
+  its class (name only, without role or module) and those fields whose value is
   not the field's default, by name, in alphabetical order. So neither a new
   field with a default nor a moved file changes a digest; a renamed class or
   field does. Whoever changes a default changes what existing digests stand

@@ -3,7 +3,7 @@
 `load('my_task.py')` makes a module with the name of the file, wherever the file
 is; modules beside it can be imported in it, as in a script. Classes and
 functions of such a file are recorded in experiment.json by module name, path
-and hash of the content, those of an installed module by its name alone.
+and hash of the content, those of an installed module by its name only.
 """
 
 import ast
@@ -158,7 +158,7 @@ def file_of(module: str) -> UserFile | None:
 def beside(file: UserFile) -> dict[str, str]:
   """Module -> sha256 of the files beside a user's file that it imports.
 
-  Those that they import, too, wherever in the code the import stands.
+  Those that they import, too, wherever in the code the import is.
   """
   folder = os.path.dirname(os.path.realpath(file.path))
   found: dict[str, str] = {}
@@ -198,7 +198,7 @@ def reference(function: Any) -> str:
   """
   if not isinstance(function, str):
     if not isinstance(function, types.FunctionType):
-      raise ValueError(f'{function!r} is no function')
+      raise ValueError(f'{function!r} is not a function')
     check_importable(function)
     name, _ = origin(function.__module__)
     _named.add(name)
@@ -216,7 +216,7 @@ def reference(function: Any) -> str:
       f'{place} has no function {name}, but {", ".join(own) or "none"}'
     ) from None
   if not callable(found):
-    raise ValueError(f'{function!r} is no function')
+    raise ValueError(f'{function!r} is not a function')
   return f'{module}:{name}'
 
 

@@ -26,5 +26,5 @@ class Adapters:
     return dataclasses.replace(example, meta=meta)
 
   def make(self, example):
-    """Of the example's task."""
+    """Makes an episode of the example's task."""
     return several.make(self.tasks[example.meta[NAME]], example)

@@ -30,7 +30,9 @@ jax.config.update('jax_numpy_rank_promotion', 'raise')
 
 
 def _share_flags():
-  """Tests import many binaries: a flag that two of them define is no error."""
+  """Tests import many binaries: a flag that two of them define is not
+  an error.
+  """
   define = flags.FlagValues.__setitem__
 
   def shared(values, name, flag):
@@ -161,7 +163,7 @@ def make_episodes():
 
 @pytest.fixture(scope='module', name='mesh')
 def _mesh():
-  """Of one device, in force until the module ends."""
+  """A mesh of one device, in force until the module ends."""
   found = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(found):
     yield found

@@ -12,7 +12,7 @@ from rl_jax.verification import child_processes, sandbox
 
 
 class Echo:
-  """Says again what it was told, with the number of the step."""
+  """Repeats what it has observed, with the number of the step."""
 
   def reset(self, seed):
     """The seed and a draw of the global generator."""
@@ -45,7 +45,7 @@ class Misbehaving(EnvironmentTask):
 
 @dataclasses.dataclass(frozen=True)
 class Unrepeatable(Misbehaving):
-  """As if it asked the network."""
+  """An environment that could ask the network."""
 
   deterministic = False
 
@@ -185,7 +185,7 @@ class FewBegin(KeyDoor):
 
 
 class Asks:
-  """Each action is told to a partner, whose answer is what is said next.
+  """Each action is passed to a partner, whose answer is what is said next.
 
   task.inside answers itself, so that nobody is asked. 'g' asks without end.
   """
@@ -198,7 +198,7 @@ class Asks:
     return self._asked(LETTERS[seed % 7], 'a', 0.0)
 
   def step(self, action):
-    """Of the policy or of the partner."""
+    """An action of the policy or an answer of the partner."""
     if not self.waits:
       self.endless = self.task.endless and action == 'g'
       return self._asked(action or 'a', 'bc', 0.25)
@@ -249,7 +249,7 @@ class Asking(EnvironmentTask):
 
 
 class Rally:
-  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player goes on.
+  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player continues.
 
   After five actions the sum of their lengths decides.
   """

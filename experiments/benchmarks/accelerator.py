@@ -116,7 +116,8 @@ def main(argv):
     known = isinstance(row, dict) and {'preset', 'rows'} <= row.keys()
     if not known or row.get('stage') not in LIMITS:
       raise ValueError(
-        f'{_LINES.value}:{number} is no line of a stage of {", ".join(LIMITS)}'
+        f'{_LINES.value}:{number} is not a line of a stage of '
+        f'{", ".join(LIMITS)}'
       )
   print(table(rows, metrics.read_jsonl(PREDICTED)))
 

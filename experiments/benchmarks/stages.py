@@ -191,7 +191,7 @@ class Stages:
     )
 
   def call(self, stage):
-    """Runs a stage, prefill alone, or all stages of an iteration ('step')."""
+    """Runs a stage, prefill only, or all stages of an iteration ('step')."""
     params = self.state.params
     if stage == 'generate':
       result = self.generate(params, traj=self.empty, key=self.key)

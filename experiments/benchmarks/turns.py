@@ -97,7 +97,7 @@ class Turns:
     narrows: bool = True,
   ):
     self._shape, self._turns = shape, turns
-    # Of this process alone, unless it waits for others.
+    # Of this process only, unless it waits for others.
     self._clock = time.perf_counter if workers else own_clock()
     self._size = turns * (shape.new_tokens + SAID) - SAID
     limits = TurnConfig(
@@ -166,7 +166,7 @@ class Turns:
     jax.block_until_ready(traj)
 
   def host_share(self) -> float:
-    """Of whole episodes, the time in which the device waits."""
+    """The share of the time of whole episodes in which the device waits."""
     started = self._clock()
     self.play()
     return 1 - sum(self.device_seconds) / (self._clock() - started)
@@ -192,7 +192,7 @@ class Turns:
 
 
 def _episodes(task, workers, tokenizer, limits):
-  """Of environments in worker processes; 0: in this one."""
+  """Episodes of environments in worker processes; 0: in this process."""
   pool = SessionPool(task, workers)
   return Episodes(
     task,
@@ -205,7 +205,7 @@ def _episodes(task, workers, tokenizer, limits):
 
 @jax.jit
 def _with(traj, said_BO):
-  """The same observation behind every row; all have one length."""
+  """The same observation after every row; all have one length."""
   length = traj.length_B[0]
   put = functools.partial(jax.lax.dynamic_update_slice_in_dim, axis=1)
   kind_BO = jnp.full_like(said_BO, ENVIRONMENT)
@@ -217,7 +217,7 @@ def _with(traj, said_BO):
 
 
 def own_clock() -> timing.Clock:
-  """On CPU the time of this process, which other load changes least."""
+  """The clock: on CPU the time of this process, least changed by other load."""
   cpu = Platform.of_process().is_cpu
   return time.process_time if cpu else time.perf_counter
 

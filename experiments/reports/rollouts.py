@@ -66,7 +66,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
 def choose(sizes: dict[int, int], max_bytes: int) -> list[int]:
   """Steps to show, evenly spaced with both ends, within max_bytes.
 
-  At least one step; the caller cuts it if it alone is too large.
+  At least one step; the caller cuts it if a single step is too large.
   """
   steps = sorted(sizes)
   count = len(steps)
@@ -128,7 +128,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(row: dict[str, Any]) -> dict[str, Any]:
-  """Of an episode: what was read and done each turn, rewards, and its end."""
+  """An episode: what was read and done each turn, rewards, and its end."""
   if 'turns' not in row:
     return {}
   turns = [

@@ -140,7 +140,7 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself.
 
-  Rewards of samples alone, where a batch has recorded rows beside them.
+  Rewards of samples only, where a batch has recorded rows beside them.
   reward/group_std: mean of the standard deviations (ddof 1) inside groups,
   which falls before success does where training collapses (RAGEN).
   """

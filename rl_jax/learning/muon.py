@@ -1,7 +1,7 @@
-"""Which weights of a model Muon takes for matrices, and by which axes.
+"""The weights of a model that Muon orthogonalises, and their axes.
 
-By itself it would take every array of two axes: embeddings, and the scales of
-norms [L, D], but no weight of a layer, as these are stacked.
+By default Muon would take every array of two axes: embeddings, and the scales
+of norms [L, D], but no weight of a layer, as these are stacked.
 """
 
 from typing import Any

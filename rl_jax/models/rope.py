@@ -118,7 +118,7 @@ Scaling = RopeScaling | LinearScaling | YarnScaling
 
 
 def attention_factor(factor: float, mscale: float = 1.0) -> float:
-  """Of YaRN: 0.1 mscale log(factor) + 1, where positions are stretched."""
+  """The factor of YaRN, 0.1 mscale log(factor) + 1 if factor > 1, else 1."""
   return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
@@ -138,7 +138,7 @@ def frequencies(cfg: Any) -> Array:
 def tables(cfg: Any, position: Array) -> tuple[Array, ...]:
   """cos and sin, float32[..., 1, K / 2], of integer positions [...].
 
-  If layers with a window have rotations of their own, these two come last.
+  If layers with their own window have rotations, these two come last.
   """
   factor = getattr(cfg.rope_scaling, 'attention_factor', 1.0)
   found = _tables(frequencies(cfg), position, factor)

@@ -31,13 +31,13 @@ class ModelSource:
   value_layers: linear layers of the value head, with max(0, x) between two.
   critic: what the value head reads. 'shared': states of the policy, whose
   layers the loss of the values trains, too; 'detached': the same without
-  gradient, so that this loss trains the head alone; 'own': states of layers of
-  its own, which start as a copy of the policy's files (drawn anew without a
+  gradient, so that this loss trains the head only; 'own': states of separate
+  layers, which start as a copy of the policy's files (drawn again without a
   path), cost a second forward pass and as much memory as the policy, and whose
   gradient is clipped by itself; 'residual': the first output reads such layers,
   the others states of the policy as 'shared'.
   value_from: a work or model directory whose value head, a reward model's say,
-  is that of the policy at the start. With a critic of its own the layers that
+  is that of the policy at the start. With its own critic the layers that
   this head read come with it; other weights are not read.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.

@@ -46,7 +46,7 @@ class Tokenizer(Protocol):
     """The UTF-8 that each id adds to a decoded text."""
 
   def encode(self, text: str, control: bool = False) -> list[int]:
-    """Token ids of a text; nothing is added in front or behind.
+    """Token ids of a text; nothing is added before or after it.
 
     control: special tokens that the text spells become control tokens. They
     are ordinary text otherwise, as data must not end a turn or begin another.
@@ -56,7 +56,7 @@ class Tokenizer(Protocol):
     """Token ids of a plain prompt, with what begins every text of the model.
 
     parts: template, data, template, ... in turn; special tokens are read in
-    the template alone.
+    the template only.
     """
 
   def encode_chat(
@@ -107,7 +107,7 @@ class Tokenizer(Protocol):
 def library_errors(what: str) -> Generator[None]:
   """Errors of the tokenizers library as ValueError that begins with `what`.
 
-  Damaged files make its Rust code panic, which is no Exception in Python.
+  Damaged files make its Rust code panic, which is not an Exception in Python.
   """
   try:
     yield
@@ -183,7 +183,7 @@ class ByteTokenizer(PlainText):
     return list(text.encode('utf-8', errors='replace'))
 
   def decode(self, ids: Iterable[int]) -> str:
-    """Invalid UTF-8 becomes U+FFFD; ids that are no byte are dropped."""
+    """Invalid UTF-8 becomes U+FFFD; ids that are not bytes are dropped."""
     kept = bytes(i for i in map(int, ids) if 0 <= i < 256)
     return kept.decode('utf-8', errors='replace')
 
@@ -223,7 +223,7 @@ class CharTokenizer(PlainText):
 
   @property
   def token_bytes(self) -> tuple[bytes, ...]:
-    """Of the alphabet."""
+    """The bytes of each token; padding and end have none."""
     return (b'', b'', *(letter.encode() for letter in self.alphabet))
 
   @functools.cached_property
@@ -312,7 +312,7 @@ class HFTokenizer:
   def encode_added(
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
-    """See Tokenizer; special tokens are read in the template alone."""
+    """See Tokenizer; special tokens are read in the template only."""
     texts = [
       self.chat(self._safe(messages), is_open, **self._safe(variables))
       for messages, is_open in (before, after)
@@ -327,7 +327,7 @@ class HFTokenizer:
     /,
     **variables: Any,
   ) -> list[int]:
-    """See Tokenizer; special tokens are read in the template alone."""
+    """See Tokenizer; special tokens are read in the template only."""
     variables = self._safe(variables)
     text = assistant_turn.written(
       lambda told, is_open: self.chat(told, is_open, **variables),
@@ -348,7 +348,7 @@ class HFTokenizer:
     return value
 
   def _escaped(self, text: str) -> str:
-    """With a mark within every special token that the text spells."""
+    """Inserts a mark into every special token that the text spells."""
     if self._special is None:
       return text
 
@@ -432,7 +432,7 @@ class HFTokenizer:
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
-  """Ids that are no text: padding, ends, and special tokens of a file."""
+  """Ids that are not text: padding, ends, and special tokens of a file."""
   added = getattr(tokenizer, 'added_special', {})
   return tuple(sorted({tokenizer.pad_id, *tokenizer.eos_ids, *added}))
 

@@ -4,7 +4,7 @@ A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
 derives from the base class of its role (`rl_jax.pieces.roles`), which says how
 it is called. `Piece` holds what pieces of all roles may declare; whatever a
-piece does not declare has the default that stands here.
+piece does not declare has the default that is given here.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class CheckContext(NamedTuple):
   """What a piece may look at before the run; what is not known yet is None.
 
   A method is checked by itself, then with the task and the configuration of the
-  rollout, and its selector and rollout wrapper once more with the prompts.
+  rollout, and its selector and rollout wrapper again with the prompts.
   """
 
   method: Any = None  # rl_jax.method.Method
@@ -229,7 +229,8 @@ def _form(name: str, base: type) -> str:
 
 def _bases() -> dict[str, type]:
   """The base class of each role; they are in rl_jax.pieces.roles."""
-  # They derive from what stands here, and may not have been imported yet.
+  # They derive from the classes of this file, and may not have been imported
+  # yet.
   importlib.import_module('rl_jax.pieces.roles')
   found, waiting = {}, [Piece]
   while waiting:
@@ -273,7 +274,8 @@ def _unknown(name, value, known):
   what = 'method' if inspect.isfunction(value) else 'attribute'
   guess = f'did you mean {near[0]!r}? ' if near else ''
   return (
-    f'the {what} {name!r} is no field, and no base class declares it; {guess}'
+    f'the {what} {name!r} is not a field, and no base class declares it; '
+    f'{guess}'
     f'What only this class uses begins with an underscore: _{name}'
   )
 

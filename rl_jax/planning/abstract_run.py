@@ -1,4 +1,4 @@
-"""The stages of a configuration on shapes alone: lowered without any weights.
+"""The stages of a configuration on shapes only: lowered without any weights.
 
 Every array is a jax.ShapeDtypeStruct with the sharding that the real run gives
 it, so the programs are those of the run; no parameter is ever allocated.
@@ -58,7 +58,7 @@ class _NoTokenizer:
     return [0]
 
   def merged(self, text: str) -> list[int]:
-    """None."""
+    """An empty list of ids."""
     del text
     return []
 

@@ -218,7 +218,7 @@ class MetricsWriter(Stateful):
   ) -> None:
     """Cuts the files to the sizes of a checkpoint; `last` is the last row kept.
 
-    Without one, {}, they begin anew, and what was there keeps another name.
+    Without one, {}, they begin again, and what was there keeps another name.
 
     Args:
       offsets: what `offsets` returned when the checkpoint was saved.
@@ -244,7 +244,7 @@ class MetricsWriter(Stateful):
   def _last_row(self, step: int | None) -> dict[str, Any]:
     """The newest row of the file; {} if there is none, or if it is damaged.
 
-    Warns of lines that are no rows, of steps that are not in order, and if the
+    Warns of lines that are not rows, of steps that are not in order, and if the
     newest one is not that of the checkpoint, `step`.
     """
     if not self._files:
@@ -263,7 +263,8 @@ class MetricsWriter(Stateful):
           wrong.append(number)
     if wrong:
       logging.warning(
-        '%s:%d is no row, or its step is not after the one before (%d lines): '
+        '%s:%d is not a row, or its step is not after the one before '
+        '(%d lines): '
         'it was damaged by an earlier session',
         path,
         wrong[0],

@@ -37,7 +37,7 @@ def _check_cache(rollout: Any) -> None:
     if rollout.cache_tokens is not None and getattr(rollout, name) is not None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
-        'their rows have caches of their own; set rollout.cache_tokens to null'
+        'their rows have their own caches; set rollout.cache_tokens to null'
       )
 
 
@@ -70,7 +70,7 @@ def _check_devices(config: Any) -> None:
     if value:
       raise ValueError(
         f'mesh.rollout_devices = {devices} with {name}: only plain samples are '
-        'drawn on devices of their own; set mesh.rollout_devices to 0'
+        'drawn on their own devices; set mesh.rollout_devices to 0'
       )
 
 

@@ -74,7 +74,7 @@ Drafts = PromptLookup | PreviousResponses | DraftModel
 
 
 def in_evaluations(drafts: Drafts | None) -> Drafts | None:
-  """Without earlier responses: an evaluation leaves nothing in a checkpoint."""
+  """Drafts without earlier responses, which evaluations must not keep."""
   if not isinstance(drafts, PreviousResponses):
     return drafts
   names = [field.name for field in dataclasses.fields(PromptLookup)]

@@ -10,7 +10,7 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import Opened, close, opened, seed_of
 
-_FIRST = 4  # episodes that are begun at start
+_FIRST = 4  # episodes that are open at the start
 _MOST = 4096  # answers of beginnings that are kept
 
 

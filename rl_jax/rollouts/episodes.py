@@ -3,7 +3,7 @@
 The verifier of tasks that are environments. Ids in the record are those that
 were sampled or put there; nothing is encoded twice. After each turn the host
 reads the tokens once, asks the environments of its own rows, and puts what they
-say behind the rows.
+say after the rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,9 +108,9 @@ class Episodes(Journaled):
     """Whole episodes of the examples, `traj.group_size` of each.
 
     In a game all players are rows of `traj`; if params have the policy
-    'opponent', it plays against each of them with rows of its own.
-    recorded: rows of `traj` on the host if they go on inside a turn; None: they
-    are empty. Games of several players do not go on.
+    'opponent', it plays against each of them with its own rows.
+    recorded: rows of `traj` on the host if they continue inside a turn; None:
+    they are empty. Games of several players do not continue.
 
     Raises:
       RuntimeError: one begins in another way than its example.
@@ -160,7 +160,7 @@ class Episodes(Journaled):
     return self._finished(engine, traj, sides[0], examples)
 
   def _record(self, player):
-    """Of a row; judges read what was exchanged, too."""
+    """The record of a row; judges read what was exchanged, too."""
     more = {'exchanged': player.exchanged()} if self._judged else {}
     return player.record() | more
 
@@ -214,7 +214,7 @@ class Episodes(Journaled):
     return of_row
 
   def metrics(self) -> dict[str, float]:
-    """Of the last round, of rows that take part."""
+    """Metrics of the last round over the rows that take part."""
     rows = filter(self._takes_part, range(len(self._records)))
     return {
       **episode_metrics([self._records[row] for row in rows]),
@@ -317,7 +317,7 @@ class Episodes(Journaled):
       raise RuntimeError(
         f'{self._named(player.episode.example)} begins in two ways: '
         f'{text!r:.300} and {example.observation!r:.300}; `reset` must depend '
-        'on its seed alone'
+        'on nothing but its seed'
       )
 
   def _read(self, tokens, own):
@@ -381,7 +381,7 @@ class Episodes(Journaled):
     forgets = history is not None
     try:
       again = self._format.again(player.ids, history or ())
-      # A stop text ends a turn too, without its end token; right behind the
+      # A stop text ends a turn too, without its end token; right after the
       # prompt, which opens a turn, an empty one is closed.
       if forgets or player.ids:
         last = again if forgets else player.ids[-1][1]

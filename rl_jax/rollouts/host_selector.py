@@ -1,4 +1,4 @@
-"""Which prompts come next, decided on the host before a dispatch."""
+"""Selects the next prompts on the host, before a dispatch."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol

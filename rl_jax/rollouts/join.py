@@ -1,4 +1,4 @@
-"""Rounds of trajectories laid end to end, and groups picked out of them."""
+"""Concatenates rounds of trajectories and selects groups from them."""
 
 from collections.abc import Sequence
 
@@ -37,14 +37,14 @@ def laid_end_to_end(trajs: Sequence[Trajectories]) -> Trajectories:
 
 
 def join_rounds(trajs: Sequence[Trajectories]) -> Trajectories:
-  """All groups of several rounds laid end to end."""
+  """Concatenates all groups of several rounds."""
   return laid_end_to_end(alike(*trajs))
 
 
 def take_from_rounds(
   trajs: Sequence[Trajectories], group_N: jax.Array
 ) -> Trajectories:
-  """Groups picked out of several rounds laid end to end."""
+  """Selects groups from several concatenated rounds."""
   num_prompts = trajs[0].num_prompts
 
   def take(*xs):
@@ -64,7 +64,7 @@ def join_chunks(
 ) -> Trajectories:
   """Groups of the G rows of `first` and those of M chunks, or of no chunk.
 
-  place_NM: the groups of `more`, laid end to end, that are the chunks of each
+  place_NM: the groups of `more`, concatenated, that are the chunks of each
   prompt; below 0: none, and G rows that are invalid and weigh nothing.
   foreign_NM: 1 for chunks that were sampled under another prompt, which the
   rows say as 'foreign_B'; None: there are none, and no such entry.

@@ -65,8 +65,9 @@ class LoggedSet(PromptSet):
 
   def check_labels(self, method: Method) -> None:
     """Raises ValueError if a piece reads what the data do not have, or if the
-    method learns every response of pairs, the rejected one, too. Of a mixture
-    each part is looked at."""
+    method learns every response of pairs, the rejected one, too. Each part of a
+    mixture is examined.
+    """
     sizes = getattr(self.task, 'sizes', lambda split: [1])(self.split)
     starts = itertools.accumulate(sizes, initial=0)
     for size, start in zip(sizes, starts, strict=False):
@@ -84,7 +85,7 @@ class LoggedSet(PromptSet):
       raise ValueError(
         f'rollout.group_size = {len(labels)}: the method would learn the '
         'rejected responses as the chosen ones; set it to 1, which reads the '
-        'chosen ones alone'
+        'chosen ones only'
       )
     for path, piece in method.pieces():
       if first.distance is None and _DISTANCE in piece.reads:

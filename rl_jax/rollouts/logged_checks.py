@@ -66,7 +66,7 @@ def check_logged(
 def check_recorded(task: Any, group_size: int, method: Method) -> None:
   """Raises ValueError if groups are not those of the data; reads the data.
 
-  A group of one is the first response alone: of a pair the chosen one.
+  A group of one is the first response only: of a pair the chosen one.
   """
   more = reads_mismatched(method)
   if group_size == 1 and not more:

@@ -42,14 +42,14 @@ class Asked:
 
 
 class Partners:
-  """Lets episodes go on until the policy's turn, or to their end."""
+  """Lets episodes continue until the policy's turn, or to their end."""
 
   def __init__(self, partners: Sequence[Asked] = ()):
     self._partners = {one.source.name: one for one in partners}
     self._asks, self._seconds = 0, 0.0
 
   def begin(self) -> None:
-    """Of a round, for the metrics."""
+    """Begins a round: resets the counts of the metrics."""
     self._asks, self._seconds = 0, 0.0
 
   def metrics(self) -> dict[str, float]:
@@ -124,7 +124,7 @@ def _unknown(one, known):
 
 
 def _answers(partner, asked):
-  """Of one partner: all texts in one call, all log-probs in another."""
+  """Asks one partner: all texts in one call, all log-probs in another."""
   found, texts, pairs = {}, {}, {}
   for one in asked:
     try:
@@ -165,7 +165,7 @@ def check(config: Any) -> None:
   names = []
   for one in config.partners:
     if not isinstance(one, Partner):
-      raise ValueError(f'partners holds {one!r}, which is no Partner')
+      raise ValueError(f'partners holds {one!r}, which is not a Partner')
     names.append(one.name)
   if len(set(names)) < len(names):
     raise ValueError(f'partners: names occur twice: {names}')

@@ -113,7 +113,7 @@ class PromptSet:
     return self.task.example(self.split, example_id)
 
   def _usable(self, example):
-    """At start: whether it fits, or an error as configured."""
+    """Whether the prompt fits; raises, if so configured, where it does not."""
     try:
       self._encode(example)
     except OverlongPromptError:

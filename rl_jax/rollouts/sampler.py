@@ -12,7 +12,7 @@ from rl_jax.types import POLICY, Trajectories
 
 
 class Sampler:
-  """Generation rounds of one iteration; each has group serials of its own."""
+  """Generation rounds of one iteration; each has its own group serials."""
 
   def __init__(self, collector, params, policy_version, first_serial, score):
     """score: what `collect` scores rows with."""
@@ -38,7 +38,7 @@ class Sampler:
   ) -> Trajectories:
     """Responses to encoded prompts of the examples.
 
-    transforms: of the sampling distribution, behind those of the method.
+    transforms: of the sampling distribution, after those of the method.
     piece: a rollout piece that may begin the rows.
     """
     self.examples = examples
@@ -66,14 +66,14 @@ class Sampler:
     return judged
 
   def grow(self, traj: Trajectories, done: Round) -> tuple[Trajectories, Round]:
-    """As go_on, with the rewarded rows."""
+    """Continues rows as `go_on` does, and verifies them."""
     traj, given_B = self._continued(traj, done)
     return self._collector.verify(traj, done.examples, done.indices, given_B)
 
   def replay(
     self, traj: Trajectories, done: Round
   ) -> tuple[Trajectories, Round]:
-    """Verified episodes of the prompts of `done` that go on inside a turn.
+    """Verified episodes of the prompts of `done` that continue inside a turn.
 
     traj: replicated rows that end in their open turn; `turn_BT` of its tokens
     is its number. Turns before it are repeated. Finished rows take no part.

@@ -41,11 +41,11 @@ def check(task: Any, rollout: Any, method: Any) -> None:
   elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
-      f'{name} is no environment (it has no method `make`): set it to null'
+      f'{name} is not an environment (it has no method `make`): set it to null'
     )
   elif rollout.turns is not None:
     raise ValueError(
-      f'rollout.turns is set, but {name} is no environment (it has no method '
+      f'rollout.turns is set, but {name} is not an environment (it has no '
       '`make`): set it to null'
     )
 
@@ -145,7 +145,7 @@ class TurnFormat:
     turns: Sequence[tuple[list[int], list[int]]],
     history: Sequence[tuple[int, str | None]],
   ) -> list[int]:
-    """Ids right behind the prompt of turns: (ids that open it, its own).
+    """Ids right after the prompt of turns: (ids that open it, its own).
 
     history: see Reply. IndexError: a turn that has not been.
     """
@@ -157,7 +157,7 @@ class TurnFormat:
       if text is not None:
         end = [x for x in action[-1:] if x in self.tokenizer.eos_ids]
         action = [*self.tokenizer.encode(text), *end]
-      # Closed is what stands before it here: another turn than it once was, or
+      # Closed is what comes before it here: another turn than it once was, or
       # the empty one that the prompt opens.
       first = len(self.closing)
       if opening and tuple(opening[:first]) == self.closing:
@@ -169,7 +169,7 @@ class TurnFormat:
 
 
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
-  """In plain text nothing; in chat form what the model's template writes.
+  """What the chat template writes between turns; nothing in plain text.
 
   Raises: ValueError if the template changes or repeats what is said, does not
     read what the task gives it, or describes calls of tools in another form
@@ -193,7 +193,7 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
   if mark not in text:
     raise ValueError(
       f'{type(task).__name__}: the chat template describes tools, but no calls '
-      f"behind {mark!r}, which alone are read: set task.shown='text'"
+      f"after {mark!r}, the only ones read: set task.shown='text'"
     )
   parts = text.split(_ACTION)
   parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []

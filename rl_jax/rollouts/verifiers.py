@@ -1,4 +1,4 @@
-"""Verifiers of three kinds behind one protocol.
+"""Three kinds of verifiers with one protocol.
 
   play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
@@ -80,7 +80,7 @@ class _OneTurn:
     return lambda row: {}
 
   def metrics(self) -> dict[str, float]:
-    """None of its own."""
+    """Answers no metrics."""
     return {}
 
 
@@ -94,7 +94,7 @@ class TextVerifier(Journaled, _OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of all rows, without components where one is not due.
+    """Outcomes of all rows, without components where a row is not due.
 
     texts: of this process' own rows. Each process decodes and judges the rows
     of its own prompts.
@@ -153,7 +153,7 @@ class TokenVerifier(Stateful, _OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of the rows of the examples, which come first in traj; of all at once."""
+    """Outcomes of the rows of the examples, which come first in traj."""
     del texts, due_B
     answers = self._task.device_answers(examples, self._tokenizer)
     more = traj.num_prompts - len(examples)  # padding of an evaluation

@@ -172,7 +172,7 @@ def load_checkpoint(
   if not os.path.exists(os.path.join(source, CONFIG_FILE)):
     if step is not None:
       raise ValueError(
-        f'{source} is no work directory of training: it has no step {step}'
+        f'{source} is not a work directory of training: it has no step {step}'
       )
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)

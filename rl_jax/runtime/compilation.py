@@ -49,10 +49,10 @@ def _log(event: str, duration_secs: float, fun_name: str = '', **_) -> None:
 
 
 def options(platform: Platform) -> dict[str, int] | None:
-  """Compiler options of jax.jit; flags that XLA_FLAGS sets are left alone.
+  """Compiler options of jax.jit; flags that XLA_FLAGS sets are left unchanged.
 
   On CPU matrix products run in libraries; LLVM, which compiles the rest, takes
-  20% longer at its default level, for code that is no faster.
+  20% longer at its default level, for code that is not faster.
   """
   return _unless_set({_LEVEL: 1}, platform)
 

@@ -24,8 +24,8 @@ class VerifierConfig:
 
   num_workers: null is one, and none with `on_device` or in a scanned run. 0
     computes rewards in this process, without any limit (trusted tasks only).
-  memory_limit_bytes: address space of a worker, so that a call that allocates
-    too much fails alone; null: no limit.
+  memory_limit_bytes: address space of a worker, so that only the call that
+    allocates too much fails; null: no limit.
   on_timeout: 'invalid' leaves a sample beyond the limit out of its group;
     'wrong' gives it the reward 0 in every component, and one that ends its
     process twice.
@@ -73,8 +73,8 @@ class VerifierPool(WorkerPool):
   procedural tasks. Otherwise the task is pickled to new processes that cannot
   use an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
-  the samples queued behind it are judged by another. A process that a call
-  leaves behind is killed before the next call. Requests are numbered: a worker
+  the samples queued after it are judged by another. A process that a call
+  leaves running is killed before the next call. Requests are numbered: a worker
   that replies twice or out of turn is killed and counted. memory_limit_bytes
   bounds the address space of a worker, with the libraries that it imports.
   Workers are not a sandbox: run generated code with

@@ -75,11 +75,12 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
   for name in _FLAGS:
     # Of NumPy, too; anything else is a mistake, such as text.
     if type(found[name]).__name__ not in ('bool', 'bool_'):
-      raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is no bool')
+      raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is not a bool')
     found[name] = bool(found[name])
   if type(found['calls']) is not int or not 0 <= found['calls'] <= _MAX_CALLS:
     raise ValueError(
-      f'{origin}: calls = {found["calls"]!r:.80} is no count up to {_MAX_CALLS}'
+      f'{origin}: calls = {found["calls"]!r:.80} is not a count up to '
+      f'{_MAX_CALLS}'
     )
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
@@ -126,20 +127,20 @@ def _checked_ask(found, origin):
   try:
     named, texts = ask.partner, (ask.text, *ask.candidates)
   except (AttributeError, TypeError):
-    raise ValueError(f'{origin}: ask = {ask!r:.80} is no Ask') from None
+    raise ValueError(f'{origin}: ask = {ask!r:.80} is not an Ask') from None
   if not all(isinstance(text, str) for text in (named, *texts)):
-    raise ValueError(f'{origin}: ask = {ask!r:.80} has parts that are no text')
+    raise ValueError(f'{origin}: ask = {ask!r:.80} has parts that are not text')
   if sum(map(len, texts)) > _MAX_CHARACTERS:
     raise ValueError(
       f'{origin}: the question has more than {_MAX_CHARACTERS} characters'
     )
   if found['done'] or found['truncated']:
-    raise ValueError(f'{origin}: asks {named!r:.80} behind its end')
+    raise ValueError(f'{origin}: asks {named!r:.80} after its end')
   return {'partner': named, 'text': ask.text, 'candidates': list(texts[1:])}
 
 
 def _checked_history(found, origin):
-  """As JSON; only what forgets has one."""
+  """The history as JSON; only an observation that forgets has one."""
   pairs = [list(pair) for pair in found['history']]
   texts = [len(pair) == 2 and isinstance(pair[1], str | None) for pair in pairs]
   if not all(texts) or any(type(pair[0]) is not int for pair in pairs):
@@ -202,7 +203,7 @@ class Host:
   ) -> tuple[str, Any, str]:
     """('ok', reply, ''), or (kind, None, what happened), the episode's end.
 
-    The kind BREACH is no episode's: see `worker.check_breach`.
+    The kind BREACH is not a result of an episode: see `worker.check_breach`.
 
     Args:
       episode: (round, row); episodes of another round are over.
@@ -309,7 +310,7 @@ def _name(value):
 
 
 def _state():
-  """Of the global generators that environments may draw from."""
+  """The states of the global generators that environments may draw from."""
   numpy = sys.modules.get('numpy.random')
   return random.getstate(), None if numpy is None else numpy.get_state()
 

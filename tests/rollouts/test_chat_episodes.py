@@ -46,7 +46,7 @@ CHATML = (
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
   "{% if think is false %}{{ 'no thoughts\\n' }}{% endif %}{% endif %}"
 )
-# As in SmolLM2's files: a system message of its own if there is none.
+# As in SmolLM2's files: its own system message if there is none.
 SMOLLM = (
   "{% for m in messages %}{% if loop.first and m['role'] != 'system' %}"
   "{{ '<|im_start|>system\nYou are SmolLM<|im_end|>\n' }}{% endif %}"
@@ -110,7 +110,7 @@ class Thoughtless(Chat):
 class Script:
   """An engine whose policy says what a script says; row 1 is cut each turn.
 
-  says: texts of all turns, of both rows. end: ids behind those of row 0.
+  says: texts of all turns, of both rows. end: ids after those of row 0.
   """
 
   def __init__(self, tokenizer, says, end=(1,)):
@@ -191,7 +191,7 @@ def test_ids_are_those_of_the_conversation(play):
   """The prefix property, with turns that end and turns that are cut.
 
   Ids before the last action are those of the template's text of all messages,
-  with special tokens in the template alone: SAYS spells one.
+  with special tokens in the template only: SAYS spells one.
   """
   tokenizer = byte_tokenizer()
   prompt, engine = play(Chat(), tokenizer)
@@ -293,13 +293,13 @@ def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
   """Its model would call in vain: a turn without a call is the answer."""
   task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
   other = byte_tokenizer(TOOLS.replace('<tool_call>', '[TOOL_CALLS]') + CHATML)
-  with pytest.raises(ValueError, match="behind '<tool_call>', which alone are"):
+  with pytest.raises(ValueError, match="after '<tool_call>', the only ones"):
     turn_format(task, other, TURNS)
   turn_format(dataclasses.replace(task, shown='text'), other, TURNS)
 
 
 def gguf_tokenizer():
-  """As of a GGUF file of SmolLM2, all bytes and two merges."""
+  """The tokenizer of a GGUF file of SmolLM2, all bytes and two merges."""
   letters = sorted(pre_tokenizers.ByteLevel.alphabet())
   merges = ['t o', 'to o']
   words = ['<|im_start|>', '<|im_end|>', *letters, 'to', 'too']

@@ -111,7 +111,7 @@ def test_a_function_itself_may_be_given(rewards, user_modules):
     ((), 'functions is empty'),
     (('{}',), r'expected PATH.py:FUNCTION'),
     (('{}:shorts',), 'rewards.py has no function shorts, but '),
-    (('{}:NUMBER',), 'is no function'),
+    (('{}:NUMBER',), 'is not a function'),
     (('{}:one_argument',), r'called as \(example, response\): too many pos'),
     (('{}:stream',), 'stream is a generator'),
     (('{}:outcome',), "two components are named 'outcome'"),

@@ -217,7 +217,7 @@ def test_a_reply_after_the_end_of_its_call_is_counted(bad):
 
 
 def test_a_process_that_outlives_its_call_is_killed(bad, tmp_path):
-  """Before the next sample is judged, also one in a session of its own."""
+  """Before the next sample is judged, also one in its own session."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1) as pool:
     before = pool.worker_pids()
@@ -301,7 +301,7 @@ def test_unloadable_tasks_are_errors_at_start_up(bad):
 
 
 def test_a_task_without_reward_is_an_error_at_start_up():
-  """A task that still calls it `score` is told to rename it."""
+  """A task that still calls it `score` gets an error that says to rename it."""
   old = type('Old', (), {'score': lambda self, example, response: {}})
   with pytest.raises(TypeError, match='rename its method `score` to `reward`'):
     VerifierPool(old(), 1)

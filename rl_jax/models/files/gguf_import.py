@@ -134,7 +134,7 @@ class _Metadata:
     return value
 
   def need(self, key: str, kind: type, many: bool = False) -> Any:
-    """As get; a missing one is an error."""
+    """Like `get`, but raises ValueError if the key is missing."""
     value = self.get(key, kind, None, many)
     if value is None:
       raise ValueError(f'{self.path} has no metadata {self._full(key)}')

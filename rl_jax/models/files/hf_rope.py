@@ -66,7 +66,7 @@ def _scaling(rope, config) -> rope_lib.Scaling | None:
 
 
 def _yarn(rope, original: int, context: int) -> rope_lib.YarnScaling:
-  """As transformers 5 fills in what a file leaves out."""
+  """Fills in what a file leaves out, by the defaults of transformers 5."""
   factor = rope.get('factor')
   factor = context / original if factor is None else float(factor)
   scales = [rope.get(name) for name in ('mscale', 'mscale_all_dim')]

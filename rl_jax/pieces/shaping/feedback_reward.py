@@ -96,7 +96,7 @@ class FeedbackReward(Shaping):
     return CreditOut(self.extrinsic * reward_BT + added_BT, state)
 
   def _annotated(self, state, message_BK, counted_BK):
-    """With the messages of this iteration, and the answers that arrive."""
+    """Adds the messages of this iteration and the answers that arrive."""
     iteration, first_M = state['iteration'], state['first']
     number_BK = jnp.where(counted_BK, message_BK, len(first_M))
     now_M = jnp.zeros(len(first_M), bool).at[number_BK].set(True, mode='drop')
@@ -122,7 +122,9 @@ class FeedbackReward(Shaping):
     }
 
   def _values(self, state, message_BK, counted_BK):
-    """r of every message, [M], and the state with the model behind it."""
+    """r The value of every message, [M], and the state after the model's
+    update.
+    """
     if self.kind == RETRIEVAL:
       return jnp.maximum(state['known'], 0.0), state
     phi_MF = jnp.asarray(feedback.features(self.factors))

@@ -26,10 +26,10 @@ class DatasetReset(RolloutWrapper):
   first response that the data hold, of a conversation its first turn, and the
   task's target where there are no data. The l tokens are part of the response
   that is judged and have kind FORCED: they are in no loss, advantage, value
-  target or KL. What follows is sampled, one token at least. Every row has a
-  draw of its own; beta = 0 samples as without the piece. With beta = 1 the
-  first token of a response is never trained, so that a policy must know how to
-  begin. Fills extras 'prefix_B', l.
+  target or KL. What follows is sampled, one token at least. Every row has its
+  own draw; beta = 0 samples as without the piece. With beta = 1 the first token
+  of a response is never trained, so that a policy must know how to begin. Fills
+  extras 'prefix_B', l.
   Source: "Dataset Reset Policy Optimization for RLHF"; Cornell-RL/tril
   logit_processors.py (RollinProcessor).
   """

@@ -59,9 +59,9 @@ def check_shares(who: str, task: Any) -> None:
 def chosen_groups(
   rounds: tuple[Trajectories, ...], group_N: Array
 ) -> Trajectories:
-  """Groups by their number in rounds laid end to end, each with its prompt.
+  """Groups by their number in concatenated rounds, each with its prompt.
 
-  Rounds behind the first have hints, which the rows say as 'foreign_B'.
+  Rounds after the first have hints, which the rows say as 'foreign_B'.
   """
   first = rounds[0]
   rows = take_from_rounds(rounds, group_N)

@@ -6,7 +6,7 @@ the code patches, prints, writes to the pipe or exits with, only right values
 count. (The code does see the arguments of all its tests.)
 
 A new interpreter (`-P -s -S -B`) with nothing in its environment but the seed
-of hashes, so that sets of texts have one order, a directory of its own and no
+of hashes, so that sets of texts have one order, its own directory and no
 file descriptor but the pipe runs within the limits of `Limits`, in layers, each
 of which is used if the kernel and the container permit it:
 
@@ -90,7 +90,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-  """Of one call: a JSON value, or an error."""
+  """The result of one call: a JSON value, or an error."""
 
   value: Any = None
   error: str | None = None

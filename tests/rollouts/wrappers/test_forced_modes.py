@@ -1,4 +1,4 @@
-"""Forced modes: what is written, what is drawn behind it, what is trained."""
+"""Forced modes: what is written, what is drawn after it, what is trained."""
 
 import functools
 import types
