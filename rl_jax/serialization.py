@@ -42,7 +42,7 @@ ABSENT = {'DraftModel': {'coupling': 'uniform'}}
 _YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
-class StandIn:
+class StandIn(user_modules.NotImported):
   """An object of a class of the user whose code has not been imported.
 
   It has the class's name and the recorded fields. Whatever else is asked of it
@@ -255,7 +255,8 @@ def _place(cls):
 
 def _files_of(value):
   """(module, file) of an object's class, and of functions that it names."""
-  modules = [*getattr(value, 'code_modules', ())]
+  names = isinstance(value, user_modules.NamesCode)
+  modules = [*value.code_modules] if names else []
   if not _is_own(type(value)):
     modules.append(type(value).__module__)
   found = (user_modules.origin(module) for module in modules)
@@ -342,7 +343,7 @@ def _encode_plain(value, encode):
   hint = ''
   if callable(value):
     hint = '; a function of the user is given as text: tasks.RewardFunctions'
-  elif not isinstance(value, type) and hasattr(value, 'reward'):
+  elif isinstance(value, user_modules.NamesCode):  # a task
     hint = '; write @dataclasses.dataclass(frozen=True) above its class'
   raise TypeError(
     f'cannot write {type(value).__name__} as JSON: {value!r}{hint}'

@@ -32,6 +32,21 @@ class UserFile:
   sha256: str  # of the content that was run
 
 
+class NamesCode:
+  """Base of what names modules or functions of the user in its fields."""
+
+  @property
+  def code_modules(self) -> tuple[str, ...]:
+    """Modules of functions that fields name, whose files are recorded."""
+    return ()
+
+
+class NotImported:
+  """Base of what stands for an object whose code has not been imported."""
+
+  why: str  # the text of the error
+
+
 _MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name

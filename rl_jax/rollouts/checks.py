@@ -7,7 +7,6 @@ from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import lagged, partners, turns, windows
 from rl_jax.rollouts.learned_checks import check_learned
 from rl_jax.rollouts.logged_checks import check_logged
-from rl_jax.tasks.environments.base import rewrites
 
 
 def check(config: Any) -> None:
@@ -24,7 +23,7 @@ def check(config: Any) -> None:
   _check_parts(rollout, method)
   _check_cache(rollout)
   _check_devices(config)
-  if rewrites(config.task) and config.mesh.sequence > 1:
+  if config.task.traits.rewrites and config.mesh.sequence > 1:
     name = type(config.task).__name__
     raise ValueError(
       f'mesh.sequence = {config.mesh.sequence}, but {name} rewrites contexts, '

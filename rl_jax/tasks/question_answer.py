@@ -17,7 +17,7 @@ from rl_jax.tasks import (
   math_forms,
 )
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
@@ -28,7 +28,7 @@ _TURNS, _ANSWERS = 'turns', 'answers'
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class QuestionAnswer:
+class QuestionAnswer(Task):
   r"""Problems with a right answer; the response is searched for one.
 
   sources: split -> 'file.jsonl', 'file.csv', 'file.parquet', a folder of
@@ -122,9 +122,11 @@ class QuestionAnswer:
         )
 
   @property
-  def needs_workers(self) -> bool:
-    """'math' runs a parser that has no time limit of its own."""
-    return self.verifier == 'math'
+  def traits(self) -> TaskTraits:
+    """'math' runs a parser that has no time limit."""
+    return TaskTraits(
+      needs_workers=self.verifier == 'math', clusters=self.clusters
+    )
 
   def num_prompts(self, split: str) -> int:
     """Usable rows; 0 if the split has neither a source nor held-out rows."""

@@ -185,8 +185,8 @@ class Host:
 
   def __init__(self, task: Any):
     self._task = task
-    self._swaps = getattr(task, 'global_random', True)
-    self._repeats = getattr(task, 'deterministic', True)
+    self._swaps = task.traits.global_random
+    self._repeats = task.traits.deterministic
     self.live: dict[Any, tuple[Any, int | None, Any]] = {}
     self._round: int | None = None
 
@@ -251,11 +251,11 @@ class Host:
         raise _Mismatch('its process has ended; deterministic = False: lost')
       if self._swaps:
         _seed(seed)
-      environment = self._task.make(example)
+      environment = self._task.start(example)
       self.live[episode] = environment, None, None
       for n in range(len(actions) + 1):
-        call = ('step', actions[n - 1]) if n else ('reset', seed)
-        reply = self._checked(environment, *call)
+        call = environment.step if n else environment.reset
+        reply = self._checked(call, actions[n - 1] if n else seed)
         if n < len(before) and fingerprint(reply) != before[n]:
           raise _Mismatch(f'repeated with seed {seed}, reply {n} differs')
         if n < len(actions):
@@ -263,29 +263,28 @@ class Host:
     else:
       if self._swaps:
         _set_state(state)
-      reply = self._checked(environment, 'step', actions[-1])
+      reply = self._checked(environment.step, actions[-1])
     self.live[episode] = (
       *(environment, len(actions)),
       _state() if self._swaps else None,
     )
     return reply
 
-  def _checked(self, environment, method, argument):
-    found = getattr(environment, method)(argument)
+  def _checked(self, call, argument):
+    found = call(argument)
     try:
-      return check_reply(found, method)
+      return check_reply(found, call.__name__)
     except Exception as error:
       raise _Invalid(f'{type(error).__name__}: {error}') from None
 
   def _end(self, episode, tell, answer=None):
     environment, *_ = self.live.pop(episode, (None,))
-    close = getattr(environment, 'close', None)
-    if close is None:
+    if environment is None:
       return
     number, row = episode
     tell(CLOSING, answer, f'row {row} of round {number}, as it was closed')
     try:
-      in_this_process(close)
+      in_this_process(environment.close)
     except (Exception, SystemExit):
       pass  # its replies are known, and it is gone
     if answer is None:

@@ -75,8 +75,7 @@ class SessionPool(WorkerPool):
         task, num_workers, memory_limit_bytes, start_timeout_seconds, True
       )
     else:
-      if hasattr(task, 'prepare'):
-        task.prepare()
+      task.prepare()
       self._host = session_host.Host(task)
     super().__init__(Tally((*KINDS, CLOSE)), crew)
 
