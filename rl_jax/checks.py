@@ -90,13 +90,12 @@ def check_fields(instance: Any) -> None:
     elif CHOICES in field.metadata:
       check_choice(instance, field.name, field.metadata[CHOICES])
     elif tuple in (field.type, typing.get_origin(field.type)):
-      _check_tuple(instance, field)
+      _check_tuple(instance, field, values(instance)[field.name])
     elif _holds_float(field.type):
       check_range(instance, field.name)
 
 
-def _check_tuple(instance, field):
-  value = getattr(instance, field.name)
+def _check_tuple(instance, field, value):
   name = f'{type(instance).__name__}.{field.name}'
   if dataclasses.is_dataclass(value):  # one where several may be
     raise ValueError(
@@ -174,13 +173,13 @@ def check_numbers(instance: Any) -> None:
   For classes whose fields come from files; no leaf of a pytree among them.
   """
   for field in dataclasses.fields(instance):
-    value, kind = getattr(instance, field.name), field.type
-    good, what = True, f'of type {getattr(kind, "__name__", kind)}'
+    value, kind = values(instance)[field.name], field.type
+    good, what = True, f'of type {kind}'
     if kind is float:
       most, what = sys.float_info.max, 'a finite number'
       good = type(value) in (int, float) and -most <= value <= most
     elif kind in (int, bool):
-      good = type(value) is kind
+      good, what = type(value) is kind, f'of type {kind.__name__}'
     if not good:
       name = f'{type(instance).__name__}.{field.name}'
       raise ValueError(f'{name} = {value!r:.80} is not {what}')
@@ -268,7 +267,8 @@ def check_parameters(
     )
 
 
-def values(instance: Any) -> dict[str, Any]:
-  """The fields of a dataclass by name, as they are."""
-  names = (field.name for field in dataclasses.fields(instance))
+def values(instance: Any, names: Iterable[str] | None = None) -> dict[str, Any]:
+  """Fields of a dataclass by name, as they are; names: those, None: all."""
+  if names is None:
+    names = (field.name for field in dataclasses.fields(instance))
   return {name: getattr(instance, name) for name in names}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import lagged, partners, turns, windows
@@ -33,7 +34,8 @@ def check(config: Any) -> None:
 
 def _check_cache(rollout: Any) -> None:
   for name in ('turns', 'speculative'):
-    if rollout.cache_tokens is not None and getattr(rollout, name) is not None:
+    set_to = checks.values(rollout, (name,))[name]
+    if rollout.cache_tokens is not None and set_to is not None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
         'their rows have caches of their own; set rollout.cache_tokens to null'

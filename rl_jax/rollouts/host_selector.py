@@ -13,6 +13,9 @@ from rl_jax.types import GroupSummary
 class PromptSelector(Protocol):
   """What chooses the prompts of a source."""
 
+  # What a rollout piece remembers between rollouts; None: nothing.
+  memory: Any
+
   @property
   def state(self) -> Any:
     """What a checkpoint holds."""
@@ -29,6 +32,8 @@ class PromptSelector(Protocol):
 
 class HostSelector:
   """A selector (pure jnp) run on the host's CPU device."""
+
+  memory = None
 
   def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
     self._cpu = jax.local_devices(backend='cpu')[0]

@@ -50,7 +50,7 @@ def check_logged(
       f'recorded and played episodes; set it to {rollout.num_prompts}'
     )
   for name in ('group_filter', 'rollout'):
-    if getattr(method, name) is not None:
+    if method.slot(name) is not None:
       raise ValueError(
         f'method.{name} draws further samples, so rollout.logged_prompts = '
         f'{count} must be 0'

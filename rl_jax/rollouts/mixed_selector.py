@@ -22,6 +22,8 @@ class MixedSelector:
   states of the selectors; one data set is the selector alone.
   """
 
+  memory = None
+
   def __init__(
     self,
     selector: Any,

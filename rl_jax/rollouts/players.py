@@ -86,7 +86,7 @@ class Episode:
     self.failure = ('invalid', text)
     logging.log_first_n(
       *(logging.WARNING, 'the episode of example %s is invalid: %s'),
-      *(_LOGGED, getattr(self.example, 'id', '?'), text),
+      *(_LOGGED, self.example.id, text),
     )
 
   def asks(self) -> Ask | None:

@@ -7,6 +7,7 @@ import functools
 import math
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import (
   answers,
@@ -262,7 +263,7 @@ class QuestionAnswer(Task):
 
   def _source(self, split):
     names = (field.name for field in dataclasses.fields(_Reading))
-    reading = _Reading(**{name: getattr(self, name) for name in names})
+    reading = _Reading(**checks.values(self, names))
     return _load(self.sources[split], split, reading)
 
   def _rows(self, split):

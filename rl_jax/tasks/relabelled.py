@@ -39,8 +39,7 @@ class Relabelled(Wrapped):
 
   def __post_init__(self):
     super().__post_init__()
-    for name in ('symbols', 'letters'):
-      text = getattr(self, name)
+    for name, text in (('symbols', self.symbols), ('letters', self.letters)):
       if not text or len(set(text)) < len(text):
         raise ValueError(
           f'Relabelled.{name} = {text!r}: expected characters, each once'

@@ -139,7 +139,7 @@ class VerifierPool(WorkerPool):
       outcomes = self._judged(list(zip(examples, responses, strict=True)))
       outcomes = self._with_weighted(examples, outcomes)
     for example, outcome in zip(examples, outcomes, strict=True):
-      where = f'example {getattr(example, "id", "?")}'
+      where = f'example {example.id}'
       self._tally.hear(outcome, 'verifier: first sample', where)
     return self._lost_as_wrong(outcomes) if self._wrong else outcomes
 

@@ -6,6 +6,7 @@ all of them and compares what the environment says with what it said before.
 """
 
 from collections.abc import Callable, Sequence
+import dataclasses
 import hashlib
 import json
 from numbers import Integral
@@ -15,6 +16,7 @@ import sys
 from typing import Any
 import zlib
 
+from rl_jax import checks
 from rl_jax.verification import messages, numbers
 from rl_jax.verification.sandbox.breach import BreachError
 
@@ -53,10 +55,11 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     'ask',
     'history',
   )
-  lacking = [name for name in names if not hasattr(reply, name)]
-  if lacking:
+  is_reply = dataclasses.is_dataclass(reply) and not isinstance(reply, type)
+  known = checks.values(reply) if is_reply else {}
+  if not known.keys() >= {*names}:
     raise ValueError(f'{origin} returned {type(reply).__name__}, not a Reply')
-  found = {name: getattr(reply, name) for name in names}
+  found = {name: known[name] for name in names}
   players = 1
   if isinstance(found['observation'], list | tuple):
     players = len(found['observation'])

@@ -103,7 +103,7 @@ class SessionPool(WorkerPool):
           self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
     for request, answer in zip(requests, answers, strict=True):
       where = (
-        f'example {getattr(request.example, "id", "?")}, seed {request.seed}, '
+        f'example {request.example.id}, seed {request.seed}, '
         f'after {len(request.actions)} actions'
       )
       self._tally.hear(answer, 'environment: first call', where)
