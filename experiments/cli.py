@@ -89,7 +89,9 @@ def program_of(command: str) -> str:
 
 
 def write(text: str) -> None:
-  """Prints a page; a reader that has seen enough, as `head`, is no error."""
+  """Prints a page; a reader that has seen enough, as `head`, is not an
+  error.
+  """
   try:
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -162,7 +162,7 @@ def with_rewards(
     try:
       weights[function] = float(weight)
     except ValueError:
-      raise ValueError(f'--reward={text}: {weight!r} is no number') from None
+      raise ValueError(f'--reward={text}: {weight!r} is not a number') from None
   own = weights.pop('task', 0.0)
   task = RewardFunctions(config.task, weights, task_weight=own)
   return dataclasses.replace(config, task=task)
@@ -238,10 +238,10 @@ def names(package: str) -> list[str]:
 def _split_variant(name: str) -> tuple[str, str]:
   """(name or path, variant or ''); a folder may have an @, too.
 
-  Raises: ValueError for an @ without a name behind it.
+  Raises: ValueError for an @ without a name after it.
   """
   if name.endswith('@'):
-    raise ValueError(f'{name}: a variant has a name behind the @')
+    raise ValueError(f'{name}: a variant has a name after the @')
   if '.py@' in name:
     path, _, variant = name.rpartition('@')
     return path, variant
@@ -295,7 +295,9 @@ def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
   try:
     inspect.signature(function).bind(*arguments)
   except TypeError as error:
-    raise ValueError(f'{typed}: {name}({text}) is no call: {error}') from None
+    raise ValueError(
+      f'{typed}: {name}({text}) is not a call: {error}'
+    ) from None
   return function(*arguments)
 
 
@@ -375,7 +377,7 @@ def say(error: Exception | str) -> None:
 
 
 def at_home(text: str) -> str:
-  """A flag whose path begins with ~, which a shell leaves behind an =.
+  """A flag whose path begins with ~, which a shell leaves after an =.
 
   Else a folder named ~ would be made where the command runs.
   """

@@ -33,7 +33,7 @@ difference that was measured in a world with its paired 95% over seeds, and the
 verdict. The difference is to what the claim names, else to GRPO (in preferences
 to DPO; in proxy of RPO to DPO, of RTO and r_to_q to PPO). `seen` is separated
 in the claimed direction, `contrary` in the other; where the paper claims
-nothing of the kind, the verdict is `higher`, `lower` or `not told apart`. Two
+nothing of the kind, the verdict is `higher`, `lower` or `not separated`. Two
 seeds see nothing, and one has no interval. In `brief` all methods have one
 learning rate, the best of those tuned in `stale`. Of methods that were not
 measured, the headline of the paper stands there.

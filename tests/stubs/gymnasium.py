@@ -12,7 +12,7 @@ class Text:
   """A space of words."""
 
   def contains(self, text):
-    """Those of small letters."""
+    """Only texts of small letters are contained."""
     return text.islower()
 
 

@@ -36,7 +36,7 @@ class Client:
     return names(tools=tools)
 
   async def call_tool(self, name, arguments):
-    """1 is no number that it can add."""
+    """1 is not a number that it can add."""
     part = types.SimpleNamespace(text=f'{name} {sorted(arguments.items())}')
     other = types.SimpleNamespace(data='of an image')
     return types.SimpleNamespace(
