@@ -15,7 +15,7 @@ FOLDERS = ('rl_jax', 'configs', 'experiments', 'docs', 'tests')
 PAGES = ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')
 # Generated from other files, or the list of patterns itself.
 PENDING = ('rl_jax/tasks', 'rl_jax/runs', 'tests/tasks', 'tests/runs')
-EXCLUDED = ('tests/test_prose.py', 'experiments/papers/worlds/LANDED.md')
+EXCLUDED = ('tests/test_prose.py',)
 EXCLUDED_FOLDERS = {'generated', '_build', 'data', '__pycache__'}
 
 

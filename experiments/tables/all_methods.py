@@ -7,6 +7,7 @@ documentation site shows the same rows.
 from collections.abc import Mapping, Sequence
 import dataclasses
 import pathlib
+import re
 
 from experiments.flags import configuration
 from experiments.papers.worlds import landed, profile, where
@@ -36,7 +37,7 @@ in the claimed direction, `contrary` in the other; where the paper claims
 nothing of the kind, the verdict is `higher`, `lower` or `not separated`. Two
 seeds see nothing, and one has no interval. In `brief` all methods have one
 learning rate, the best of those tuned in `stale`. Of methods that were not
-measured, the headline of the paper stands there.
+measured, the headline of the paper is given.
 
 """
 
@@ -79,12 +80,13 @@ def verdict(one: profile.Seen) -> str:
   effect, interval, _ = cells_lib.comparison_text(one.found)
   seeds = f'{one.seeds} seed' + 's' * (one.seeds != 1)
   measured = f'{one.metric} {effect} {interval}'.rstrip()
-  return f'**{one.verdict}**: {one.claim}; {one.world}, {measured}, {seeds}'
+  claim = re.sub(r'[\w@]*[_@][\w@]*', r'`\g<0>`', one.claim)  # names
+  return f'**{one.verdict}**: {claim}; `{one.world}`, {measured}, {seeds}'
 
 
 def _unmeasured(name: str, found: Mapping[str, str]) -> str:
   if name in landed.BASELINES:
-    return f'{landed.BASELINE} of {landed.BASELINES[name]}'
+    return f'{landed.BASELINE} of `{landed.BASELINES[name]}`'
   return f'{landed.NOT_MEASURED}; headline: {found["Headline"]}'
 
 

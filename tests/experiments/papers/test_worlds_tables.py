@@ -283,8 +283,8 @@ def test_every_method_has_its_claims_in_the_one_table():
   }
   assert list(found) == configuration.names('configs.methods')
   seen = {name: cells['claimed and seen'] for name, cells in found.items()}
-  assert '**contrary**' in seen['gspo'] and '; long, ' in seen['gspo']
-  assert seen['sft'] == 'a baseline of preferences'
+  assert '**contrary**' in seen['gspo'] and '; `long`, ' in seen['gspo']
+  assert seen['sft'] == 'a baseline of `preferences`'
   assert seen['did'].startswith('not measured; headline: ')
   assert found['did']['acts in'] == f'no world: {where.NOWHERE["did"]}'
   assert 'greedy +0.200 [-0.020, +0.420], 5 seeds' in seen['toolrl']
