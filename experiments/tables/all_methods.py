@@ -80,7 +80,10 @@ def verdict(one: profile.Seen) -> str:
   effect, interval, _ = cells_lib.comparison_text(one.found)
   seeds = f'{one.seeds} seed' + 's' * (one.seeds != 1)
   measured = f'{one.metric} {effect} {interval}'.rstrip()
-  claim = re.sub(r'[\w@]*[_@][\w@]*', r'`\g<0>`', one.claim)  # names
+  # The method that a claim names, and its world.
+  claim = re.sub(
+    r'(?<=\(against )[\w@]+|(?<= in )\w+(?=\)$)', r'`\g<0>`', one.claim
+  )
   return f'**{one.verdict}**: {claim}; `{one.world}`, {measured}, {seeds}'
 
 

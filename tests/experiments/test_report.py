@@ -117,7 +117,7 @@ def test_what_a_model_wrote_is_never_markup(tmp_path):
 
 
 def test_rewards_and_episodes_are_among_the_main_curves(tmp_path):
-  """Whatever their names are; everything else without a panel stays collapsed."""
+  """Whatever their names are; what has no panel stays collapsed."""
   series = {
     'reward/outcome': [0.0, 1.0],
     'episode/turns': [2.0, 3.0],
