@@ -82,7 +82,7 @@ def verdict(one: profile.Seen) -> str:
   measured = f'{one.metric} {effect} {interval}'.rstrip()
   # The method that a claim names, and its world.
   claim = re.sub(
-    r'(?<=\(against )[\w@]+|(?<= in )\w+(?=\)$)', r'`\g<0>`', one.claim
+    r'(?<=\(against )[a-z][\w@]*|(?<= in )\w+(?=\)$)', r'`\g<0>`', one.claim
   )
   return f'**{one.verdict}**: {claim}; `{one.world}`, {measured}, {seeds}'
 

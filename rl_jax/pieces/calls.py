@@ -37,7 +37,7 @@ from rl_jax.types import Array, Edges, Trajectories
 _CREDIT_SHAPES = {GroupFilter: ('N',), ValueTarget: ('B', 'BT', 'BTH')}
 # Field of Trajectories that may be None -> what fills it.
 _FILLED = {
-  'logp_old_BT': "a piece that lists 'logp_old' in `needs`, and every update",
+  'logp_old_BT': "every update, and for credit a piece with needs = ('logp',)",
   'logp_ref_BT': "a piece that lists 'logp_ref' in `needs`",
   'entropy_BT': "a piece of credit that lists 'entropy' in `needs`",
   'values_BT': "a piece that lists 'values' in `needs`",
@@ -235,6 +235,11 @@ def _hint_of_name(error):
   """The nearest name of a record."""
   if not isinstance(error.obj, (Trajectories, tuple)):
     return ''
+  if isinstance(error.obj, CreditContext) and error.name == 'stats':
+    return (
+      ' Credit runs before the update: list what it reads in `needs`, and find '
+      'it in traj.logp_old_BT, entropy_BT, values_BT or traj.extras'
+    )
   names = [x for x in dir(error.obj) if not x.startswith('_')]
   near = difflib.get_close_matches(error.name or '', names, n=1)
   return f' Did you mean {near[0]!r}?' if near else ''

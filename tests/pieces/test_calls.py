@@ -99,6 +99,10 @@ MISTAKES = {
     ('weights', '', 'return LossOut(ctx.traj.advantage_BT, {})'),
     "no attribute 'advantage_BT'. Did you mean 'advantages_BT'?",
   ),
+  'statistics in credit': (
+    ('credit', '', 'return CreditOut(ctx.stats["entropy"])'),
+    'Credit runs before the update: list what it reads in `needs`',
+  ),
   'misspelt context': (
     ('weights', '', 'return LossOut(ctx.trja.advantages_BT, {})'),
     "no attribute 'trja'. Did you mean 'traj'?",
