@@ -94,11 +94,12 @@ def _unmeasured(name: str, found: Mapping[str, str]) -> str:
 
 
 def _classes(method: Method) -> list[str]:
-  """Class names of the pieces, in the order of the method's fields."""
+  """Links to the files of the pieces, in the order of the method's fields."""
   found = []
   for field in dataclasses.fields(method):
     value = getattr(method, field.name)
     for piece in value if isinstance(value, tuple) else (value,):
       if piece is not None and piece != Frozen():
-        found.append(type(piece).__name__)
+        path = type(piece).__module__.replace('.', '/')
+        found.append(f'[{type(piece).__name__}](../../{path}.py)')
   return found

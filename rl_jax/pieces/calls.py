@@ -75,7 +75,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
   shapes = ('BT',) if isinstance(piece, Weight) else ('BT', '')
   _check_shape(path, piece, 'a value', out.value, shapes, ctx.traj)
   if not isinstance(out.metrics, Mapping):
-    kind = type(out.metrics).__name__
+    kind = _kind(out.metrics)
     _refuse(
       path,
       piece,
@@ -169,8 +169,9 @@ def _explain(path, piece, ctx, error) -> NoReturn:
   source = own[-1].line or '' if own else ''
   text = str(error).partition('\n')[0].removesuffix('.')
   hint = _hint(error, piece, ctx, source)
+  hint = f'.{hint}' if hint else ''
   raise PieceError(
-    f'method.{path} fails: {type(error).__name__}: {text}.{hint} ({where})'
+    f'method.{path} fails: {type(error).__name__}: {text}{hint} ({where})'
   ) from error
 
 
@@ -321,6 +322,11 @@ def _shape_of(path, piece, what, value):
     kind = type(value).__name__
     _refuse(path, piece, f'returns {what} of the type {kind}, not an array')
   return tuple(value.shape)
+
+
+def _kind(value):
+  """The name of a type; all arrays are called so, traced or not."""
+  return 'array' if isinstance(value, jax.Array) else type(value).__name__
 
 
 def _shape_text(shape):

@@ -5,6 +5,8 @@ and releases that the docstrings name: a change of a default in a piece changes
 what a method's name means, and is found here.
 """
 
+import re
+
 import pytest
 
 from experiments.flags import configuration
@@ -40,10 +42,14 @@ def test_table_names_every_method():
   assert len(rows) == len(NAMES)
   (dapo,) = (row for row in rows if row.startswith('| [dapo](dapo.py) |'))
   assert 'Yu et al.' in dapo
-  assert (
-    '| OverlongPenalty, GroupCenter, GroupScale, PPOClip, TokenMean, '
-    'ZeroVariance |' in dapo
-  )
+  pieces = re.findall(r'\[(\w+)\]\((\.\./\.\./rl_jax/[\w/]+\.py)\)', dapo)
+  assert [name for name, _ in pieces] == [
+    *('OverlongPenalty', 'GroupCenter', 'GroupScale', 'PPOClip', 'TokenMean'),
+    'ZeroVariance',
+  ]
+  folder = (configuration.ROOT / all_methods.FILE).parent
+  for name, path in pieces:
+    assert f'class {name}(' in (folder / path).read_text()
 
 
 def edited(monkeypatch, old, new):

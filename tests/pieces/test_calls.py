@@ -50,7 +50,8 @@ MISTAKES = {
   ),
   'metrics are an array': (
     ('losses', '', 'x = -ctx.stats["logp"]\n    return LossOut(x, x)'),
-    'they should be a dict of names and arrays, or {}',
+    'returns metrics of the type array: they should be a dict of names and '
+    'arrays, or {}',
   ),
   'metric per row': (
     (
