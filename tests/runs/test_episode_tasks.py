@@ -21,6 +21,7 @@ from rl_jax.tasks import (
   MixturePart,
   WithTools,
 )
+from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.verification.pool import VerifierConfig
@@ -127,19 +128,19 @@ def test_evaluate_plays_episodes(run, data):
 def test_a_part_that_is_not_deterministic_makes_the_whole_so():
   tools = WithTools(task=SUMS, shown='text', deterministic=False)
   mixed = Mixture((MixturePart('doors', DOORS), MixturePart('tools', tools)))
-  assert BOTH.deterministic and not mixed.deterministic
+  assert BOTH.traits.deterministic and not mixed.traits.deterministic
   sets = (EvaluationSet('tools', task=tools),)
-  assert not judged(DOORS, sets).deterministic
+  assert not judged(DOORS, sets).traits.deterministic
 
 
 def test_parts_must_agree_on_the_form_of_turns():
-  chat = type('ChatDoor', (KeyDoor,), {'chat': True})()
+  chat = type('ChatDoor', (KeyDoor,), {'traits': TaskTraits(chat=True)})()
   with pytest.raises(ValueError, match='Mixture.parts: all episodes must'):
     Mixture((MixturePart('a', DOORS), MixturePart('b', chat)))
   assert not Mixture((MixturePart('sums', SUMS),)).supports('make')
   chat = dataclasses.replace(chat, num_held_out=DOORS.num_held_out)
   mixed = Mixture((MixturePart('a', chat), MixturePart('sums', SUMS)))
-  assert mixed.chat and mixed.role == 'user'
+  assert mixed.traits.chat and mixed.traits.role == 'user'
   examples = [mixed.example('test', i) for i in range(2)]
   chats = {
     e.meta['mixture_part']: several.begins_in_chat(mixed, e) for e in examples

@@ -13,7 +13,7 @@ from rl_jax import rollouts
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
-from rl_jax.tasks import KeyDoor
+from rl_jax.tasks import Arithmetic, KeyDoor
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -23,7 +23,7 @@ SAMPLING = rollouts.SamplingConfig(eos_ids=(EOS,))
 KEY = jax.random.key(3)
 
 
-class Targets:
+class Targets(Arithmetic):
   """The reference is the answer of the example."""
 
   alphabet = '0123456789'

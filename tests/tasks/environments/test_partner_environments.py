@@ -171,7 +171,8 @@ def test_a_model_that_knows_its_lesson_is_the_script():
   assert moved(8, 'u9') == 9 and moved(1, 'd9') == 0 and moved(1, 'x1') == 1
   # Digits of other scripts are none.
   assert moved(1, 'u\u00b2') == moved(1, 'u\u0663') == 1
-  assert not Reflections().asks and Reflections(actor='model').asks
+  assert not Reflections().traits.asks
+  assert Reflections(actor='model').traits.asks == ('actor',)
 
 
 @pytest.mark.parametrize('task', TASKS, ids=lambda task: type(task).__name__)

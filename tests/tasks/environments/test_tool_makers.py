@@ -198,13 +198,13 @@ def test_a_users_tool_can_ask_how_much_time_is_left():
 
 def test_the_time_of_a_turn_must_be_within_that_of_a_call(database):
   """Else a policy could void its own row."""
-  assert with_tools('calculator', slow_tool).reward_seconds == 0.0
+  assert with_tools('calculator', slow_tool).traits.reward_seconds == 0.0
   for function in ('python', f'sql:{database}'):
     task = with_tools(function)
     assert task.traits.reward_seconds == 7.0
     with pytest.raises(ValueError, match='must exceed 7.0'):
       SessionPool(task, 1, 7.0)
-    assert with_tools(function, turn_seconds=1.0).reward_seconds == 2.0
+    assert with_tools(function, turn_seconds=1.0).traits.reward_seconds == 2.0
 
 
 def test_no_turn_costs_its_row(tmp_path):

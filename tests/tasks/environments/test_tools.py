@@ -373,7 +373,7 @@ def test_prompts_show_the_tools(tmp_path):
   assert example.messages[0]['content'].startswith('Be brief.\n\nYou may call')
   assert '"name": "calculator"' in example.messages[0]['content']
   assert [m['role'] for m in example.messages] == ['system', 'user']
-  assert shown.role == 'user' and not example.arguments
+  assert shown.traits.role == 'user' and not example.arguments
   task = make_task(tmp_path)
   assert task.traits.role == 'tool' and task.traits.chat
   tools = task.example('train', 0).arguments['tools']
