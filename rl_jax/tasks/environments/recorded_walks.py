@@ -68,7 +68,7 @@ class RecordedWalks(Wrapped):
     if episode.solution is None or episode.commands is None:
       raise ValueError(
         f'RecordedWalks.task = {type(self.task).__name__}: its episodes have '
-        'no properties `commands` and `solution`'
+        'no property `solution`, or no `commands`'
       )
     total = dict.fromkeys(self.reward_weights, 0.0)
     while len(turns) < self.turns and not (said.done or said.truncated):
