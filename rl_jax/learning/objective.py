@@ -19,10 +19,12 @@ from rl_jax.pieces.ops.masking import (
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.roles import (
   AggregationContext,
+  Loss,
   LossContext,
   LossOut,
   Regularizer,
   ValueLoss,
+  Weight,
 )
 from rl_jax.types import Array, Metrics, Trajectories
 
@@ -90,7 +92,9 @@ def terms(
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
   products: dict[str, Array] = {}  # by role of the loss, [B, T]
 
-  def call(path, piece, stats, index):
+  def call(
+    path: str, piece: Loss | Weight, stats: dict[str, Array], index: int
+  ):
     """(loss or factor) of a piece; keeps its metrics and its state."""
     out = piece(
       LossContext(
@@ -124,6 +128,7 @@ def terms(
     if value.ndim:
       chex.assert_equal_shape([value, traj.mask_BT])
       aggregation = loss.aggregation or method.aggregation
+      assert aggregation is not None, 'validate refuses methods without one'
       token_BT = aggregation(
         AggregationContext(
           traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT

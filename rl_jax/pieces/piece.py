@@ -7,7 +7,7 @@ it is called. `Piece` holds what pieces of all roles may declare; whatever a
 piece does not declare has the default that stands here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import difflib
 import importlib
@@ -231,7 +231,8 @@ def _bases() -> dict[str, type]:
   """The base class of each role; they are in rl_jax.pieces.roles."""
   # They derive from what stands here, and may not have been imported yet.
   importlib.import_module('rl_jax.pieces.roles')
-  found, waiting = {}, [Piece]
+  found: dict[str, type] = {}
+  waiting: list[type[Piece]] = [Piece]
   while waiting:
     for cls in waiting.pop().__subclasses__():
       if vars(cls).get('role'):
@@ -240,7 +241,7 @@ def _bases() -> dict[str, type]:
   return found
 
 
-def _former(cls):
+def _former(cls: type):
   """The text of an error about a class without a base class of a role."""
   bases = _bases()
   base = bases.get(getattr(cls, 'role', ''))
@@ -257,16 +258,16 @@ def _former(cls):
   )
 
 
-def _where(cls):
+def _where(cls: type):
   """The class, with the file that defines it."""
   return f'{cls.__name__} of {cls.__module__}'
 
 
-def _is_class_variable(kind):
+def _is_class_variable(kind: Any):
   return 'ClassVar' in str(kind)
 
 
-def _unknown(name, value, known):
+def _unknown(name: str, value: Any, known: Iterable[str]):
   """The text of an error about a name that no base class declares."""
   public = sorted(x for x in known if not x.startswith('_'))
   near = difflib.get_close_matches(name, public, n=1)
@@ -278,7 +279,7 @@ def _unknown(name, value, known):
   )
 
 
-def _check_parameters(cls, name, function):
+def _check_parameters(cls: type, name: str, function: Any):
   """Raises TypeError if a method takes other arguments than the base's."""
   base = next((x for x in cls.__mro__[1:] if name in vars(x)), object)
   declared = vars(base).get(name)

@@ -443,4 +443,5 @@ class Collector:
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
+  assert method.group_filter is not None
   return method.group_filter(CreditContext(traj.reward_B, traj)).value

@@ -95,7 +95,9 @@ class FeedbackReward(Shaping):
     added_BT = self.intrinsic * view.on_last(value_BK)
     return CreditOut(self.extrinsic * reward_BT + added_BT, state)
 
-  def _annotated(self, state, message_BK, counted_BK):
+  def _annotated(
+    self, state: dict[str, Array], message_BK: Array, counted_BK: Array
+  ):
     """With the messages of this iteration, and the answers that arrive."""
     iteration, first_M = state['iteration'], state['first']
     number_BK = jnp.where(counted_BK, message_BK, len(first_M))
@@ -121,7 +123,9 @@ class FeedbackReward(Shaping):
       'waiting': queue[1:],
     }
 
-  def _values(self, state, message_BK, counted_BK):
+  def _values(
+    self, state: dict[str, Array], message_BK: Array, counted_BK: Array
+  ):
     """r of every message, [M], and the state with the model behind it."""
     if self.kind == RETRIEVAL:
       return jnp.maximum(state['known'], 0.0), state
@@ -129,7 +133,7 @@ class FeedbackReward(Shaping):
     losses = feedback.classification_loss, feedback.ranking_loss
     slope = jax.grad(losses[self.kind == RANKING])
 
-    def step(_, w):
+    def step(_, w: Array):
       return w - self.rate * slope(w, phi_MF, state['known'])
 
     weight = jax.lax.fori_loop(0, self.steps, step, state['weight'])

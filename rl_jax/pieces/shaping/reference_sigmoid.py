@@ -95,7 +95,7 @@ class ReferenceSigmoid(Shaping):
     return CreditOut(LINKS[self.link](self.k * gap_BM).mean(1))
 
 
-def _quantile(reference_NM, quantile):
+def _quantile(reference_NM: Array, quantile: float):
   """That of a normal distribution with mean and deviation of M rewards."""
   count = max(reference_NM.shape[1] - 1, 1)
   mean_N1 = reference_NM.mean(1, keepdims=True)
