@@ -22,7 +22,7 @@ from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.episode_prompts import begun
 from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
-from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.rounds import Collected, Round
 from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.rollouts.stop import Stop, make_stop
 from rl_jax.runtime import mesh as mesh_lib
@@ -159,12 +159,12 @@ class LoggedSource:
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+  ) -> Collected:
     """See Collector.collect: one round, of which no weights sample."""
     del sampling_params
     traj, done = self.rows(first_serial, policy_version)
     traj, metrics = self.score(params, traj, method)
-    return (
+    return Collected(
       traj,
       metrics,
       [done],

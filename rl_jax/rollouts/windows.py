@@ -15,7 +15,7 @@ import numpy as np
 
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.rounds import Collected, Round
 from rl_jax.runtime import processes
 from rl_jax.types import PAD, POLICY, Array, GroupSummary, Trajectories
 
@@ -85,7 +85,7 @@ class WindowedCollector(Collector):
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+  ) -> Collected:
     """See Collector.collect: one round; lengths are of whole responses."""
     self._begin(first_serial)
     rows = self.windows.rows
@@ -111,7 +111,7 @@ class WindowedCollector(Collector):
     done = self._observed(done, components, open_B)
     traj, metrics = self._score(params, traj, method)
     lengths = rows['length_B'].reshape(done.reward_NG.shape)
-    return traj, metrics, [done], lengths
+    return Collected(traj, metrics, [done], lengths)
 
   def _nothing(self, components: dict | None) -> dict[str, float]:
     """0 by the names of components and of those that have a weight."""
