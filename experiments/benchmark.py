@@ -65,7 +65,7 @@ from experiments.benchmarks.stages import (
 from experiments.flags import configuration, outputs
 from rl_jax import overrides
 from rl_jax.checks import INT32
-from rl_jax.models import platform
+from rl_jax.models import ModelConfig, platform
 from rl_jax.planning import costs
 from rl_jax.rollouts.drafts import Drafts
 from rl_jax.runtime import host_memory
@@ -151,6 +151,11 @@ def main(argv):
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
   except ValueError as error:
     raise app.UsageError(str(error)) from None
+  time_stage(cfg, shape, stage)
+
+
+def time_stage(cfg: ModelConfig, shape: costs.Shape, stage: str) -> None:
+  """Times a stage of one iteration, and others in turn with it."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
   options = Options(

@@ -105,12 +105,7 @@ def terms(
         params=learned.get(path),
       )
     )
-    if not isinstance(out, LossOut):
-      raise TypeError(
-        f'method.{path} returns {type(out).__name__}: it should return '
-        'LossOut(value, metrics), and LossOut(value, metrics, state) if it has '
-        'a state'
-      )
+    _check_out(path, out)
     if out.state is not None:
       states[path] = jax.lax.stop_gradient(out.state)
     metrics.update(out.metrics)
@@ -126,16 +121,10 @@ def terms(
   for i, (path, loss) in enumerate(method.pieces_of('losses')):
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
-      chex.assert_equal_shape([value, traj.mask_BT])
       aggregation = loss.aggregation or method.aggregation
-      assert aggregation is not None, 'validate refuses methods without one'
-      token_BT = aggregation(
-        AggregationContext(
-          traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
-        )
+      value = _aggregated(
+        aggregation, value, products.get(loss.role, 1.0), traj
       )
-      token_BT = token_BT * products.get(loss.role, 1.0)
-      value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     elif loss.per_token and not isinstance(loss, (Regularizer, ValueLoss)):
       raise ValueError(
         f'method.{path} has per_token = True, but returns one number: return '
@@ -144,6 +133,30 @@ def terms(
     total += value
   metrics['train/loss'] = total
   return total, metrics, states
+
+
+def _check_out(path: str, out: Any) -> None:
+  """Raises TypeError for a piece of the method that returns something else."""
+  if not isinstance(out, LossOut):
+    raise TypeError(
+      f'method.{path} returns {type(out).__name__}: it should return '
+      'LossOut(value, metrics), and LossOut(value, metrics, state) if it has '
+      'a state'
+    )
+
+
+def _aggregated(
+  aggregation: Any, loss_BT: Array, weight: Array | float, traj: Trajectories
+) -> Array:
+  """The sum of a loss of every token, weighted by aggregation and weight."""
+  chex.assert_equal_shape([loss_BT, traj.mask_BT])
+  token_BT = aggregation(
+    AggregationContext(
+      traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
+    )
+  )
+  token_BT = token_BT * weight
+  return (jnp.where(token_BT != 0, loss_BT, 0.0) * token_BT).sum()
 
 
 def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:

@@ -397,12 +397,6 @@ def make_evaluator(
       f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
       'search is of responses of one turn'
     )
-  split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, verifier)
-  prompts = {} if split is None else {'': bound(split)}
-  for one in config.evaluation.sets:
-    task = config.task if one.task is None else one
-    prompts[one.name] = bound(one.split, task)
   draft = draft or draft_model.load(config, policy.tokenizer, mesh)
 
   def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
@@ -420,7 +414,7 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    prompts,
+    _evaluated_prompts(config, policy, verifier),
     verifier,
     config.evaluation,
     sampling=sampling_of(config),
@@ -433,3 +427,14 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
+
+
+def _evaluated_prompts(config, policy, verifier) -> dict[str, PromptSet]:
+  """The sets of an evaluation by name; '' the split of the run's task."""
+  split = config.evaluation.split
+  bound = functools.partial(make_prompts, config, policy, verifier)
+  prompts = {} if split is None else {'': bound(split)}
+  for one in config.evaluation.sets:
+    task = config.task if one.task is None else one
+    prompts[one.name] = bound(one.split, task)
+  return prompts
