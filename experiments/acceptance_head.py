@@ -79,7 +79,7 @@ class Setup:
 
   @property
   def sampling(self):
-    """As in an evaluation, with what ends a response."""
+    """The sampling of an evaluation, with what ends a response."""
     stop = make_stop(self.policy.tokenizer, self.config.rollout.stop)
     return sampling_of(self.config).replace(
       eos_ids=stop.ids, stop_SV=stop.table
@@ -87,7 +87,7 @@ class Setup:
 
   @property
   def key(self) -> jax.Array:
-    """Of all draws."""
+    """The key of all draws."""
     return assembly.run_key(_SEED.value, self.mesh)
 
   def engine(self, drafts: DraftModel | None = None, head=None) -> Engine:
@@ -108,7 +108,7 @@ class Setup:
     )
 
   def responses(self, engine: Engine, split: str) -> Iterator[Trajectories]:
-    """Of the first prompts of a split, in batches of one size."""
+    """Responses to the first prompts of a split, in batches of one size."""
     rollout, settings = self.config.rollout, self.config.evaluation
     prompts = PromptSet(
       self.config.task,

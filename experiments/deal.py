@@ -12,7 +12,7 @@
 For a run on tasks.Coverage. Of each walk the first moves are given, in every
 way that meets no cell twice; the policy of the run continues it by
 rollouts.look_ahead with h = the share of cells that the walk has seen, or the
-value head of another model behind what it has looked ahead. Prints
+value head of another model after what it has looked ahead. Prints
 a JSON line for every weight and number of tokens looked ahead, means over the
 walks: `coverage` and `outcome` of the task, `logp` of the response under the
 policy, and `seconds` of the processor for a second call. Weight 0 is beam

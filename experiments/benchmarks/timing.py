@@ -47,7 +47,7 @@ def seconds_in_turn(
 def wall_and_cpu_seconds(
   function: Callable, repeats: int
 ) -> tuple[list[float], list[float]]:
-  """Both of each call after a first one; CPU seconds are of this process."""
+  """Wall and CPU seconds (of this process) of each call after a first one."""
   function()
   wall, cpu = [], []
   for _ in range(repeats):

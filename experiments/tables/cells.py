@@ -45,7 +45,7 @@ HEADER = (
 def row_names(rows: list[dict]) -> list[str]:
   """Name of each run: the settings that differ between runs, without seed.
 
-  The method alone if it identifies the row.
+  The method only if it identifies the row.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)

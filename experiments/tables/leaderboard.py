@@ -100,7 +100,7 @@ def _check_same(row: dict, other: dict) -> None:
       raise ValueError(
         f'a leaderboard compares methods, learning rates and seeds, but runs '
         f'of {row["setting"]["method"]} have {name} = {values[0]} and '
-        f'{values[1]}: give each value a sweep of its own'
+        f'{values[1]}: give each value its own sweep'
       )
 
 

@@ -43,7 +43,7 @@ class Moments(NamedTuple):
 def scale_by_adam(
   b1: float, b2: float, eps: float
 ) -> optax.GradientTransformation:
-  """As optax.scale_by_adam, with moments of 8 bits."""
+  """optax.scale_by_adam, with its moments stored in 8 bits."""
 
   def init(params: Any):
     def code(dtype: Any):
@@ -123,7 +123,7 @@ def decode_m(code: Array, scale: Array) -> Array:
 
 
 def _level(code: Array, levels: int, decades: float) -> Array:
-  """Of codes 0 to `levels`, which are 0 and 10^-decades to 1."""
+  """The values of codes: 0 for code 0, 10^-decades to 1 for 1 to `levels`."""
   code = code.astype(jnp.float32)
   exponent = decades * (code - levels) / (levels - 1)
   return jnp.where(code > 0, 10.0**exponent, 0.0)

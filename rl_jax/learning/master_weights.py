@@ -40,7 +40,7 @@ def with_master_weights(
 ) -> optax.GradientTransformation:
   """The optimizer, which sees float32 weights in place of bfloat16 ones.
 
-  Where no parameter is bfloat16 it is the optimizer alone. Gradients and
+  Where no parameter is bfloat16 it is the plain optimizer. Gradients and
   updates of bfloat16 parameters are float32.
   """
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
 from rl_jax.method import Method
+from rl_jax.pieces import calls
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import (
   loss_mask,
@@ -21,7 +21,6 @@ from rl_jax.pieces.roles import (
   AggregationContext,
   Loss,
   LossContext,
-  LossOut,
   Regularizer,
   ValueLoss,
   Weight,
@@ -96,16 +95,14 @@ def terms(
     path: str, piece: Loss | Weight, stats: dict[str, Array], index: int
   ):
     """(loss or factor) of a piece; keeps its metrics and its state."""
-    out = piece(
-      LossContext(
-        stats=stats,
-        traj=traj,
-        key=jax.random.fold_in(key, index),
-        state=states.get(path),
-        params=learned.get(path),
-      )
+    ctx = LossContext(
+      stats=stats,
+      traj=traj,
+      key=jax.random.fold_in(key, index),
+      state=states.get(path),
+      params=learned.get(path),
     )
-    _check_out(path, out)
+    out = calls.loss(path, piece, ctx)
     if out.state is not None:
       states[path] = jax.lax.stop_gradient(out.state)
     metrics.update(out.metrics)
@@ -113,7 +110,6 @@ def terms(
 
   for i, (path, piece) in enumerate(method.pieces_of('weights')):
     factor_BT = call(path, piece, fixed, i)
-    chex.assert_equal_shape([factor_BT, traj.mask_BT])
     for role in piece.weighs:
       factor_BT = jax.lax.stop_gradient(factor_BT)
       products[role] = products.get(role, 1.0) * factor_BT
@@ -121,10 +117,14 @@ def terms(
   for i, (path, loss) in enumerate(method.pieces_of('losses')):
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
-      aggregation = loss.aggregation or method.aggregation
-      value = _aggregated(
-        aggregation, value, products.get(loss.role, 1.0), traj
+      ctx = AggregationContext(
+        traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
       )
+      aggregation = loss.aggregation or method.aggregation
+      assert aggregation is not None, 'validate refuses methods without one'
+      token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
+      token_BT = token_BT * products.get(loss.role, 1.0)
+      value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     elif loss.per_token and not isinstance(loss, (Regularizer, ValueLoss)):
       raise ValueError(
         f'method.{path} has per_token = True, but returns one number: return '
@@ -133,30 +133,6 @@ def terms(
     total += value
   metrics['train/loss'] = total
   return total, metrics, states
-
-
-def _check_out(path: str, out: Any) -> None:
-  """Raises TypeError for a piece of the method that returns something else."""
-  if not isinstance(out, LossOut):
-    raise TypeError(
-      f'method.{path} returns {type(out).__name__}: it should return '
-      'LossOut(value, metrics), and LossOut(value, metrics, state) if it has '
-      'a state'
-    )
-
-
-def _aggregated(
-  aggregation: Any, loss_BT: Array, weight: Array | float, traj: Trajectories
-) -> Array:
-  """The sum of a loss of every token, weighted by aggregation and weight."""
-  chex.assert_equal_shape([loss_BT, traj.mask_BT])
-  token_BT = aggregation(
-    AggregationContext(
-      traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
-    )
-  )
-  token_BT = token_BT * weight
-  return (jnp.where(token_BT != 0, loss_BT, 0.0) * token_BT).sum()
 
 
 def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:

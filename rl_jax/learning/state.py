@@ -42,7 +42,7 @@ def state_shapes(
   """Shapes and shardings of fresh_state; nothing is allocated.
 
   params: arrays, or shapes with shardings. Moments have the sharding of
-  their parameters (jit alone could not infer it, as zeros do not depend on
+  their parameters (jit by itself could not infer it, as zeros do not depend on
   them); everything else is replicated.
   """
   shapes = jax.eval_shape(

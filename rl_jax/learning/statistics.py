@@ -37,7 +37,7 @@ from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
 CHUNK_ELEMENTS = 1 << 24
-# As many times on accelerators: every chunk reads the output weights anew, and
+# As many times on accelerators: every chunk reads the output weights again, and
 # 110 tokens of a vocabulary of 152k are too few for a fast product.
 ACCELERATOR_FACTOR = 8
 
@@ -104,7 +104,7 @@ def token_statistics(
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
-  behind it, as a reward model reads it; both of its first output. value_heads,
+  after it, as a reward model reads it; both of its first output. value_heads,
   value_heads_after: all outputs, [B, T, H]. hidden: the state that predicts the
   token, [B, T, D]. router_probs: of each expert in that state, router_taken: 1
   for those that are taken, means over layers, [B, T, E]. All else as its
@@ -173,7 +173,7 @@ def _values(
       before_BTD, after_BTD = states_around(forward, own, traj)
 
   def every(own_BTD: Array, policy_BTD: Array):
-    """All outputs; the first alone reads a residual critic's own layers."""
+    """All outputs; only the first reads a residual critic's own layers."""
     value_BTH = heads.all_values(params, own_BTD)
     if forward.model.critic != critic.RESIDUAL:
       return value_BTH
@@ -308,8 +308,8 @@ def _action_values(
 ):
   """Outputs [B, C, H] of the value heads of these policies, by name.
 
-  states: (parameters, hidden states) by name, '' the trained policy, which
-  alone has a gradient.
+  states: (parameters, hidden states) by name, '' the trained policy, the only
+    one with a gradient.
   """
 
   def one(name: str):
@@ -429,7 +429,7 @@ def critic_values(
 def _critic_values(
   forward: Forward, params: Any, needs: Needs, rows: Trajectories
 ):
-  """Of one policy."""
+  """Evaluates the value heads that `needs` name for one policy, [B, T] each."""
   states = states_around(forward, params, rows)
   every = {VALUE_HEADS, VALUE_HEADS_AFTER}
   heads_BTH = _values(forward, params, rows, every, *states)

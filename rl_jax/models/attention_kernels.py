@@ -102,7 +102,7 @@ def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
   """Attention within prompts, and of responses to prompt and themselves.
 
   prompt: q [N, P, J, R, K], k and v [N, P, J, K], left-padded. response: the
-  same with [N, G, S, ...], right-padded; None for prompts alone. Returns [N,
+  same with [N, G, S, ...], right-padded; None for prompts only. Returns [N,
   P + G * S, J, R, K]; the output at padding is finite and otherwise arbitrary.
   """
   (N, P), S = mask_NP.shape, 0

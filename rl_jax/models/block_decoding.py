@@ -22,8 +22,8 @@ def decode_block(
 ) -> tuple[Array, kv_cache.RowCache]:
   """Feeds response tokens step, ..., step + S - 1 of each row.
 
-  Returns states [B, S, D], each of which predicts the token behind its own, and
-  the cache with these tokens in their columns. What lay there is overwritten,
+  Returns states [B, S, D], each of which predicts the token after its own, and
+  the cache with these tokens in their columns. What was there is overwritten,
   and no token sees a later column: tokens that turned out to be wrong need not
   be removed. params, places: see decode_step. cache: of `for_blocks`; step + S
   is at most its places. count: of how many tokens the keys and values are

@@ -13,7 +13,7 @@ on no other token (tier E1). It is computed in one of two ways:
           the gates need, on platforms that have such products
 
 Which experts a token takes is a comparison: where two probabilities differ by
-rounding alone, sampler and trainer may take different ones.
+rounding only, sampler and trainer may take different ones.
 
 Source: "Qwen3 Technical Report" (2505.09388), "OLMoE: Open Mixture-of-Experts
 Language Models" (2409.02060).
@@ -77,7 +77,7 @@ def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
 def routing(cfg: Any, h: Array, router_DE: Array) -> Array:
   """What the router does with states [..., D], float32[..., 2 E].
 
-  The probabilities of all experts, and behind them 1 for those that are taken.
+  The probabilities of all experts, and after them 1 for those that are taken.
   """
   p = _probabilities(h.reshape(-1, cfg.width), router_DE)
   _, expert_Mk = lax.top_k(p, cfg.experts_per_token)
@@ -119,7 +119,7 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   """Tokens sorted by expert; of each device its experts, summed over `split`.
 
   trees: the weights and the adapters of the experts.
-  Gathers by permutations alone, whose transposes need no sum: results do not
+  Gathers by permutations only, whose transposes need no sum: results do not
   depend on the order in which a device adds.
   """
   weights, adapters = trees
@@ -160,5 +160,5 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
 
 
 def _scale(cfg) -> float:
-  """Of adapters."""
+  """The factor on what adapters add, alpha / rank."""
   return cfg.lora_alpha / cfg.lora_rank

@@ -25,7 +25,7 @@ def forward(
   prompt_mask_NP: Array,
   response_BT: Array,
 ) -> Array:
-  """As transformer.forward, but not 0 at padding; [B, T, D] split along T.
+  """Like transformer.forward, but not 0 at padding; [B, T, D], split along T.
 
   Raises: ValueError for attention kernels, which need whole responses.
   """

@@ -1,4 +1,4 @@
-"""What one iteration keeps on a device, in bytes, estimated from shapes alone.
+"""What one iteration keeps on a device, in bytes, estimated from shapes only.
 
   always    parameters + reference + reward models + optimizer + rollout
   update    gradients + activations + logits
@@ -53,7 +53,7 @@ class MemoryPlan:
 
   @property
   def kept(self) -> int:
-    """From start to end of a run."""
+    """Bytes that are held from start to end of a run."""
     policies = self.parameters + self.reference + self.reward_models
     return policies + self.draft_model + self.optimizer + self.rollout
 
@@ -80,7 +80,7 @@ class MemoryPlan:
 
 
 def bytes_per_device(tree: Any) -> int:
-  """Of a tree of jax.ShapeDtypeStruct with shardings."""
+  """Bytes on each device of a tree of jax.ShapeDtypeStruct with shardings."""
   return sum(
     math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize
     for x in jax.tree.leaves(tree)

@@ -30,6 +30,7 @@ from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
+_ARRAYS = (np.ndarray, np.generic, jax.Array)
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
 
 
@@ -39,7 +40,7 @@ def to_json(value: Any) -> Any:
     return {str(k): to_json(v) for k, v in value.items()}
   if isinstance(value, (list, tuple)):
     return [to_json(v) for v in value]
-  if hasattr(value, 'dtype'):
+  if isinstance(value, _ARRAYS):
     return to_json(np.asarray(value).tolist())
   if isinstance(value, float) and not math.isfinite(value):
     if math.isnan(value):
@@ -105,7 +106,7 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   """(Python numbers in the order given, arrays) by a single device_get."""
   on_host, arrays = processes.read((dict(metrics), arrays))
   return {
-    name: value.item() if hasattr(value, 'item') else value
+    name: value.item() if isinstance(value, _ARRAYS) else value
     for name, value in ((name, on_host[name]) for name in metrics)
   }, arrays
 
@@ -218,7 +219,7 @@ class MetricsWriter(Stateful):
   ) -> None:
     """Cuts the files to the sizes of a checkpoint; `last` is the last row kept.
 
-    Without one, {}, they begin anew, and what was there keeps another name.
+    Without one, {}, they begin again, and what was there keeps another name.
 
     Args:
       offsets: what `offsets` returned when the checkpoint was saved.
@@ -244,7 +245,7 @@ class MetricsWriter(Stateful):
   def _last_row(self, step: int | None) -> dict[str, Any]:
     """The newest row of the file; {} if there is none, or if it is damaged.
 
-    Warns of lines that are no rows, of steps that are not in order, and if the
+    Warns of lines that are not rows, of steps that are not in order, and if the
     newest one is not that of the checkpoint, `step`.
     """
     if not self._files:
@@ -263,7 +264,8 @@ class MetricsWriter(Stateful):
           wrong.append(number)
     if wrong:
       logging.warning(
-        '%s:%d is no row, or its step is not after the one before (%d lines): '
+        '%s:%d is not a row, or its step is not after the one before '
+        '(%d lines): '
         'it was damaged by an earlier session',
         path,
         wrong[0],

@@ -146,7 +146,7 @@ class Search:
     )
 
   def goes_on(self, s):
-    """Until the best has ended."""
+    """True until the best beam of every prompt has ended."""
     return (s.t < self.limit) & ~s.ended_B[:: self.beams].all()
 
   def step(self, s):

@@ -1,4 +1,4 @@
-"""Episodes without their last turn, which begins anew with a given text."""
+"""Episodes without their last turn, which begins again with a given text."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ def behind_texts(
   ids_BL: Array,
   mu_BL: Array,
 ) -> tuple[Trajectories, Array]:
-  """(copies that wait behind their text, mu of its tokens [B, T]).
+  """(copies that wait after their text, mu of its tokens [B, T]).
 
-  A row that is not wanted, has one turn alone or no room is finished and empty.
-  serial: of the first group, so that draws are new. mu: 0 behind a text's end.
+  A row that is not wanted, has a single turn or no room is finished and empty.
+  serial: of the first group, so that draws are new. mu: 0 after a text's end.
   """
   assert traj.turn_BT is not None
   T, L = traj.response_BT.shape[1], ids_BL.shape[1]
@@ -88,7 +88,7 @@ def joined(
 def texts_with_mu(
   texts: tuple[str, ...], tokenizer: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-  """(ids [M, L], mu [M, L]) of the texts; mu is 0 behind the end of each."""
+  """(ids [M, L], mu [M, L]) of the texts; mu is 0 after the end of each."""
   encoded = [tuple(tokenizer.encode(text)) for text in texts]
   width = max(map(len, encoded))
   ids_ML = np.zeros((len(encoded), width), np.int32)

@@ -3,7 +3,7 @@
 With a group filter (dynamic sampling) rounds are repeated until enough groups
 are kept or `rollout.max_rounds` is reached; what is then missing is filled
 with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
-rounds of its own: hinted rows, continuations from the middle of a response.
+its own rounds: hinted rows, continuations from the middle of a response.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class RolloutConfig:
     room for the next. Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
     share them. Memory and speed only. None: each slot has room for a whole one.
-  window_tokens: that a row gets in an iteration at most; it goes on in the
+  window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   logged_prompts: of num_prompts, those whose rows are the responses that the
   task's data hold (tasks.base.Logged) instead of samples.
@@ -67,7 +67,7 @@ class RolloutConfig:
     guards.max_logp_gap may then end a run.
   parts: of its prompts, in which a rollout is sampled; one is verified while
     the next one is decoded. Memory and speed only, as slots.
-  staleness: iterations by which the weights that sample are behind, see
+  staleness: the lag of the weights that sample, in iterations, see
     rollouts.lagged; each costs a copy of the trained weights. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
@@ -101,7 +101,7 @@ class RolloutConfig:
 
   @property
   def turn_limits(self) -> TurnConfig:
-    """Those of `turns`; ValueError where a response is one turn."""
+    """The limits of `turns`; ValueError if a response is a single turn."""
     if self.turns is None:
       raise ValueError('rollout.turns = None: these rollouts have no episodes')
     return self.turns
@@ -158,7 +158,7 @@ class Collector:
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
-    # Whether samplers have devices of their own, and what they have begun.
+    # Whether samplers have their own devices, and what they have started.
     self.apart = mesh != engine.mesh
     self._ahead: tuple[Sampler, Trajectories] | None = None
     self.row_inputs = functools.partial(
@@ -175,7 +175,7 @@ class Collector:
 
   @property
   def _weights(self) -> dict[str, float]:
-    """Of the components that each side's rows have when they are judged."""
+    """Weights of the components that each side's rows have when judged."""
     late = () if self._sides is None else self._judges.compares
     weights = {**self.task.reward_weights, **self._judges.weights}
     return {name: x for name, x in weights.items() if name not in late}
@@ -264,8 +264,8 @@ class Collector:
   def begin(self, params: Any, first_serial: int, policy_version: int) -> None:
     """Dispatches the rollout that the next collect, of these weights, returns.
 
-    The selector is as if it had not been asked: what it chooses next depends on
-    its state alone, so a run that is interrupted here begins it again.
+    The selector is as if it had not been asked: what it chooses next depends
+    only on its state, so a run that is interrupted here begins it again.
     """
     before = self.selector.state
     chosen = self.selector.select(self._rollout.num_prompts)
@@ -376,12 +376,12 @@ class Collector:
     ), components
 
   def _summary_of(self, judged):
-    """What the selector is told of a round in parts."""
+    """What the selector observes of a round in parts."""
     parts = [self._summary(*part) for part in judged]
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
   def _summary(self, done, components):
-    """What the selector is told of a round; log-probs are of own rows."""
+    """What the selector observes of a round; log-probs are of own rows."""
     shape = done.reward_NG.shape
     logp = processes.gather(done.responses['logp'].sum(axis=1).tolist())
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)

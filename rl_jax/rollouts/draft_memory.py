@@ -10,7 +10,7 @@ Memory = dict[str, Array]
 
 
 def empty(prompts: int, max_tokens: int) -> dict[str, np.ndarray]:
-  """No responses. id_M: the prompt of each; response_MT: NOTHING behind it."""
+  """No responses. id_M: the prompt of each; response_MT: NOTHING after it."""
   return {
     'id_M': np.full(prompts, NOTHING, np.int32),
     'response_MT': np.full((prompts, max_tokens), NOTHING, np.int32),

@@ -75,7 +75,7 @@ def _means(counts):
 
 
 class GenerateWithDrafts:
-  """As the jitted `generate` of an Engine; jitted: generate_with_drafts."""
+  """The `generate` of an Engine with drafts; jitted: generate_with_drafts."""
 
   def __init__(self, jitted: Any, state: DraftState):
     self._jitted, self._state = jitted, state

@@ -199,7 +199,7 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
 
 
 def _numbered(group_size: int, key_BK: Array) -> Array:
-  """For each key the place in its group where it occurs first; -1 stays."""
+  """Replaces each key by the place of its first occurrence; -1 stays."""
   key_NS = key_BK.reshape(-1, group_size * key_BK.shape[1])
 
   def first(key_S):

@@ -110,7 +110,7 @@ def generate(
       them. None: all rows.
     cache_tokens: of responses whose keys and values fit on all devices; slots
       share them. None: each slot has room for all T.
-    key: the run's key; draws depend on it, row_id and the token index alone.
+    key: the run's key; draws depend on it, row_id and the token index only.
 
   Returns:
     traj with response, kind, length, finished, logp_behaviour and mask filled.
@@ -232,7 +232,7 @@ def unfinished_rows(traj, key, max_new_tokens):
 def stop_states(
   traj: Trajectories, sampling: SamplingConfig, since_B: Array | int
 ) -> Array:
-  """After the tokens that rows have, from `since` on."""
+  """States of the stop automaton after each row's tokens from `since` on."""
 
   def step(t, state_B):
     after_B = sampling.follow(state_B, traj.response_BT[:, t])

@@ -57,7 +57,7 @@ def generate_with_drafts(
 
   Returns:
     traj, the memory with its responses, and int32[3]: forward passes of rows
-    behind their prompts, the tokens that these passes added, and the tokens
+    after their prompts, the tokens that these passes added, and the tokens
     that were drafted for them.
   """
   memory = kept.memory

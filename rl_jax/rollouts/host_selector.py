@@ -1,4 +1,4 @@
-"""Which prompts come next, decided on the host before a dispatch."""
+"""Selects the next prompts on the host, before a dispatch."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
@@ -25,6 +25,9 @@ class HasState(Protocol):
 
 class PromptSelector(HasState, Protocol):
   """What chooses the prompts of a source."""
+
+  # What a rollout piece remembers between rollouts; None: nothing.
+  memory: Any
 
   def select(self, count: int) -> np.ndarray:
     """Indices of the next prompts; moves the state on."""
@@ -53,6 +56,8 @@ class SavedSelector(Stateful):
 
 class HostSelector:
   """A selector (pure jnp) run on the host's CPU device."""
+
+  memory = None
 
   def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
     self._cpu = jax.local_devices(backend='cpu')[0]

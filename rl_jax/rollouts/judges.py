@@ -72,7 +72,9 @@ class Judges(Stateful):
     return [x.source.name for x in self._judges if x.source.compares]
 
   def begin(self, params: Any) -> None:
-    """Of an iteration; params: that sample, for judges that are the policy."""
+    """Begins an iteration; params: the policy's, for judges that are the
+    policy.
+    """
     if not self._judges:
       return  # nothing that would keep the weights
     self._policy = params
@@ -80,7 +82,9 @@ class Judges(Stateful):
       rubric.begin(params)
 
   def of_evaluation(self, params: Any) -> 'Judges':
-    """With the rubrics of now, which stay; params: those that sample."""
+    """Judges with the current rubrics, which stay; params: those that
+    sample.
+    """
     fixed = []
     for one in self._judges:
       text = self.rubrics[one.source.name].text
@@ -92,7 +96,7 @@ class Judges(Stateful):
 
   @property
   def state(self) -> dict[str, Any]:
-    """Of the rubrics, by name."""
+    """The states of the rubrics, by name."""
     return {name: rubric.state for name, rubric in self.rubrics.items()}
 
   def host(self) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class Judges(Stateful):
     group_size: int,
     kind: str,
   ) -> list[Outcome]:
-    """As `add`, by the judges that compare responses.
+    """Adds, like `add`, the verdicts of the judges that compare responses.
 
     Groups hold rows of policy and opponent; kind: the pairs that a judge of
     pairs is asked about, see ops.rivals.
@@ -140,7 +144,7 @@ class Judges(Stateful):
     return self._add(of, outcomes, examples, texts, group_size, rival_GG)
 
   def metrics(self) -> dict[str, float]:
-    """Of the last call: the share of answers that could not be read."""
+    """The share of unreadable answers in the last call, and rubric versions."""
     if not self._unread:
       return {}
     versions = [state['version'] for state in self.state.values()]
@@ -162,7 +166,7 @@ class Judges(Stateful):
     return found
 
   def _judged(self, judge, outcomes, texts, groups):
-    """Of one judge, in one call for all prompts."""
+    """Outcomes with the numbers of one judge, asked once for all prompts."""
     source, rubric = judge.source, self.rubrics[judge.source.name]
     texts, judged = [source.told(said) for said in texts], []
     asked = groups.questions(source, texts, rubric.text)
@@ -204,7 +208,7 @@ class _Groups:
   rival_GG: np.ndarray | None
 
   def questions(self, source, texts, rubric):
-    """Of one judge, a list for each prompt."""
+    """The questions of one judge, a list for each prompt."""
     asked = []
     for n, example in enumerate(self.examples):
       rows = range(n * self.size, (n + 1) * self.size)
@@ -228,7 +232,7 @@ NO_JUDGES = Judges()
 
 @dataclasses.dataclass(frozen=True)
 class Reader:
-  """Reads probabilities of labels, values or answers behind questions.
+  """Reads probabilities of labels, values or answers after questions.
 
   rows: questions a call. engine, stop: for answers in text. width: tokens that
   questions are padded to; 0: a power of two that holds the longest of a call.
@@ -300,7 +304,7 @@ def numbers_behind(
 ) -> jax.Array:
   """sum_k p_k values_k of the next token, or the value head, [N].
 
-  p = softmax of the logits of label_ids; without any the value behind the last
+  p = softmax of the logits of label_ids; without any the value after the last
   token of the prompt.
   """
   N = len(prompt_NP)

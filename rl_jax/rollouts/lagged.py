@@ -4,10 +4,10 @@ With s = rollout.staleness the rollout of iteration k + 1 is sampled from
 
   theta_{k-s}, or theta_0 where k < s
 
-the schedule of a sampler that is s updates behind a trainer beside it. Between
-iterations the history is ((theta_{k-s}, step), ..., (theta_{k-1}, step)), each
-with the optimizer steps that made it; s = 0 has none. The functions are pure,
-so that the loop and a scanned run share them.
+the schedule of a sampler whose weights are s updates older than those of a
+trainer beside it. Between iterations the history is ((theta_{k-s}, step), ...,
+(theta_{k-1}, step)), each with the optimizer steps that made it; s = 0 has
+none. The functions are pure, so that the loop and a scanned run share them.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ History = tuple[tuple[Any, Step], ...]
 
 
 def initial(staleness: int, params: Any, step: Step) -> History[Step]:
-  """Before the first iteration; params must outlive the updates."""
+  """The history before the first iteration; params must outlive the updates."""
   return ((params, step),) * staleness
 
 

@@ -56,7 +56,7 @@ def look_ahead(
   with one of each it is greedy decoding.
 
   heuristic: a reward model or a rule, jittable, read with `inputs`, arrays
-  [N, ...], as rows of their prompts. Tokens behind length_B are not of a row.
+  [N, ...], as rows of their prompts. Tokens after length_B are not of a row.
   Source: "DeAL: Decoding-time Alignment for Large Language Models",
   reconstructed from the abstract.
   Raises: ValueError as beam_search, and for numbers of beams, candidates or
@@ -99,7 +99,7 @@ class _LookAhead(Search):
     self.candidates, self.tokens = search.candidates, search.tokens
 
   def goes_on(self, s):
-    """Until all have ended: one with a smaller score may be better later."""
+    """True until all beams have ended: a smaller score may become the best."""
     return (s.t < self.limit) & ~s.ended_B.all()
 
   def step(self, s):
@@ -115,7 +115,7 @@ class _LookAhead(Search):
     return beam_search.rows(found, best_NW.ravel())
 
   def scores(self, found: Beams) -> Array:
-    """Of candidates; -inf where there is no beam."""
+    """Scores of the candidates; -inf where there is no beam."""
     end = jnp.minimum(found.t + self.tokens, self.limit)
     ahead = lax.while_loop(
       lambda s: (s.t < end) & ~s.ended_B.all(), self.single.step, found

@@ -70,7 +70,7 @@ class Search:
     return pairs
 
   def _iteration(self, root: Node) -> Generator[Node, list[Node], None]:
-    """From the root down to the limit of depth, and back once.
+    """Descends once from the root to the limit of depth, and backs up.
 
     The visits of the root rise by 2: one here, one in back_up.
     """

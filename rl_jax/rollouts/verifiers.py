@@ -1,4 +1,4 @@
-"""Verifiers of three kinds behind one protocol.
+"""Three kinds of verifiers with one protocol.
 
   play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
@@ -80,7 +80,7 @@ class _OneTurn:
     return lambda row: {}
 
   def metrics(self) -> dict[str, float]:
-    """None of its own."""
+    """Answers no metrics."""
     return {}
 
 
@@ -94,7 +94,7 @@ class TextVerifier(Journaled, _OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of all rows, without components where one is not due.
+    """Outcomes of all rows, without components where a row is not due.
 
     texts: of this process' own rows. Each process decodes and judges the rows
     of its own prompts.
@@ -134,7 +134,7 @@ class TokenVerifier(Stateful, _OneTurn):
   name: ClassVar[str] = 'verifier'
 
   def __init__(self, task: Any, tokenizer: Any, mesh: jax.sharding.Mesh):
-    if not hasattr(task, 'reward_device'):
+    if not task.supports('reward_device'):
       raise ValueError(
         f'verifier.on_device = True, but {type(task).__name__} has no '
         'device verifier (reward_device)'
@@ -153,7 +153,7 @@ class TokenVerifier(Stateful, _OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of the rows of the examples, which come first in traj; of all at once."""
+    """Outcomes of the rows of the examples, which come first in traj."""
     del texts, due_B
     answers = self._task.device_answers(examples, self._tokenizer)
     more = traj.num_prompts - len(examples)  # padding of an evaluation
@@ -199,6 +199,6 @@ def token_inputs(
   task: Any, tokenizer: Any, traj: Trajectories
 ) -> dict[str, jax.Array]:
   """Extras [B, T] by the task's `row_inputs_device`, if it has that."""
-  if not hasattr(task, 'row_inputs_device'):
+  if not task.supports('row_inputs_device'):
     return {}
   return task.row_inputs_device(traj.response_BT, traj.length_B, tokenizer)

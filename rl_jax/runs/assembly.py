@@ -42,12 +42,11 @@ from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.reward_pool import make_pool
 from rl_jax.runs.sources import Source, make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
-from rl_jax.runtime import host_memory, processes
+from rl_jax.runtime import compilation, host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.tasks import votes
-from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
@@ -202,7 +201,7 @@ def initial_state(
     config.method,
     make_optimizer(optimizer_of(config)),
     policy.trainable,
-    config.task.num_prompts('train') * players_of(config.task),
+    config.task.num_prompts('train') * config.task.traits.players,
     mesh,
   )
 
@@ -263,10 +262,14 @@ def prepare(config: ExperimentConfig) -> jax.sharding.Mesh:
 def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
   """The mesh of a run on all devices, or on those that share its batch evenly.
 
+  From here on programs that are compiled are logged and, on accelerators, kept.
+
   Raises:
     ValueError: the axes do not fit the devices, or some of several hosts would
       have nothing to do.
   """
+  compilation.log_programs()
+  compilation.keep_programs(Platform.of_process())
   devices, apart = jax.devices(), config.mesh.rollout_devices
   mesh = config_lib.on_devices(config, len(devices)).mesh
   if apart and (processes.count() > 1 or apart >= len(devices)):

@@ -172,7 +172,7 @@ def load_checkpoint(
   if not os.path.exists(os.path.join(source, CONFIG_FILE)):
     if step is not None:
       raise ValueError(
-        f'{source} is no work directory of training: it has no step {step}'
+        f'{source} is not a work directory of training: it has no step {step}'
       )
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
@@ -282,7 +282,7 @@ def _check_base(workdir, config):
 
 def task_tokenizer(task: Any) -> Any:
   """Of a procedural task: of its alphabet's characters, or of its pieces."""
-  alphabet = getattr(task, 'alphabet', None)
+  alphabet = task.alphabet
   if alphabet is None:
     raise ValueError(
       f'{type(task).__name__} has no alphabet of its own: set model.path to '

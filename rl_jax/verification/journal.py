@@ -56,7 +56,7 @@ class JournaledPool:
   def reward(
     self, examples: Sequence[Any], responses: Sequence[str]
   ) -> list[Outcome]:
-    """As VerifierPool.reward, or what it said the first time."""
+    """Calls VerifierPool.reward, or repeats what it returned the first time."""
     outcomes = self._known(
       lambda: [[e.id, r] for e, r in zip(examples, responses, strict=True)],
       lambda: [
@@ -72,7 +72,7 @@ class JournaledPool:
     requests: Sequence[Request],
     ask: Callable[[Sequence[Request]], list[Answer]] | None = None,
   ) -> list[Answer]:
-    """As SessionPool.ask, or what it said the first time.
+    """Calls SessionPool.ask, or repeats what it returned the first time.
 
     ask: what is called instead of the pool's.
     """
@@ -106,7 +106,7 @@ class JournaledPool:
     return outcomes
 
   def mark(self) -> int:
-    """To be stored in a checkpoint: the number of calls so far."""
+    """The number of calls so far, to be stored in a checkpoint."""
     return self._calls
 
   def forget(self, calls: int) -> None:
@@ -117,7 +117,7 @@ class JournaledPool:
     self._rewrite({c: l for c, l in self._lines.items() if c >= calls})
 
   def restore(self, calls: int) -> None:
-    """Goes on behind that many calls."""
+    """Continues after that many calls."""
     self._calls = calls
 
   def counts(self) -> dict[str, int]:

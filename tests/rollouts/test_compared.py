@@ -26,7 +26,7 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers import Against
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 G, FIRST = 3, 10
@@ -40,7 +40,7 @@ def beats(a, b):
 
 
 @dataclasses.dataclass(frozen=True)
-class Moves:
+class Moves(Task):
   """'e' cannot be verified; the task itself rewards nothing."""
 
   reward_weights = {'outcome': 0.0}
@@ -168,7 +168,7 @@ def test_the_reward_of_nash_md_by_hand(toy):
 
 
 def test_no_reward_expresses_it(toy):
-  """Of rewards each side's differences are the same for every rival."""
+  """With rewards, a side's differences would be the same for every rival."""
   method = toy.get_method('nash_md')
   traj, *_ = run(method, OWN, OTHER, judges=Rules().judges)
   found = np.asarray(traj.extras[BEATS])[:G, G:]
@@ -206,7 +206,7 @@ def test_a_row_that_failed_is_no_rival(toy):
 
 
 def test_a_question_that_is_too_long_costs_its_rows(toy):
-  """And the reason stands in the round."""
+  """The round records the reason, too."""
   rules = Rules(max_tokens=1)
   method = toy.get_method('nash_md')
   traj, rounds, _ = run(method, OWN, OTHER, judges=rules.judges)

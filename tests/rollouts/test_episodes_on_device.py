@@ -25,7 +25,7 @@ class NearDoor(KeyDoor):
   num_train: int = 40
 
   def layout(self, seed):
-    """With key and door already behind the walker."""
+    """With key and door already after the walker."""
     found = super().layout(seed)
     row = (found.goal[1] + 1) % self.size
     return dataclasses.replace(found, start=(found.wall + 1, row))

@@ -99,7 +99,7 @@ def test_every_shard_narrows(monkeypatch):
 
 
 def second_turns(devices):
-  """Rows of 8 prompts on the host, of which every other goes on."""
+  """Rows of 8 prompts on the host, of which every other continues."""
   model = models.ModelConfig(
     vocab_size=13,
     num_layers=1,

@@ -51,7 +51,7 @@ def rows_of(toy, questions):
 
 
 def test_values_are_those_of_a_reward_model(toy, model, mesh):
-  """E1: behind the last token, whatever is batched with a question."""
+  """E1: after the last token, whatever is batched with a question."""
   cfg, params = model
   reader = Reader(cfg, mesh, pad_id=0, rows=2)
   found = reader(params, QUESTIONS)
@@ -78,7 +78,7 @@ def test_labels_are_read_as_the_next_token(toy, model, mesh):
 
 @pytest.mark.slow
 def test_texts_are_greedy_answers(model, mesh):
-  """E2: every token has the largest logit behind those before it."""
+  """E2: every token has the largest logit after those before it."""
   cfg, params = model
   tokenizer = CharTokenizer('abcdefghi')
   stop = make_stop(tokenizer)

@@ -76,7 +76,7 @@ def same(found, expected):
   """E0 tokens, E1 log-probs."""
   for name in ('response_BT', 'length_B', 'finished_B', 'mask_BT'):
     a, b = getattr(found, name), getattr(expected, name)
-    if name == 'response_BT':  # what stands behind the end does not matter
+    if name == 'response_BT':  # what follows the end does not matter
       a, b = a * found.mask_BT, b * expected.mask_BT
     np.testing.assert_array_equal(a, b)
   np.testing.assert_allclose(

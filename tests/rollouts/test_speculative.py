@@ -77,7 +77,7 @@ def make_traj():
 
 
 def plain(sampling, cfg=CFG, **limits):
-  """A function of its own: jit would find the program of other widths again."""
+  """A separate function: jit would find the program of other widths again."""
   run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
@@ -124,7 +124,7 @@ def test_tokens_are_those_of_plain_decoding(sampling):
   found, passes, tokens = speculative(sampling)
   assert_same(found, expected)
   drawn = np.asarray(expected.mask_BT).sum()
-  first = (np.asarray(make_traj().length_B) == 0).sum()  # behind the prompt
+  first = (np.asarray(make_traj().length_B) == 0).sum()  # after the prompt
   assert tokens == drawn - first
   assert passes < tokens, 'the case must accept some drafts'
 
@@ -167,7 +167,7 @@ def test_a_draft_longer_than_the_responses():
 
 @pytest.mark.slow
 def test_windows_and_capped_scores():
-  """E2: layers that see the last tokens alone."""
+  """E2: layers that see the last tokens only."""
   cfg = dataclasses.replace(
     CFG, num_layers=2, window=3, windowed=(0,), attention_cap=2.0
   )
@@ -347,7 +347,7 @@ def constant(p):
   ],
 )
 def test_guesses_that_are_kept(coupling, kept):
-  """Of 8,192 rows of three tokens: the share, and the law of all tokens.
+  """The share in 8,192 rows of three tokens, and the law of all tokens.
 
   The first token has no guess. One of the second that is kept saves the pass
   for the third: passes = rows (2 - kept), with a standard error of .0055.
@@ -383,7 +383,9 @@ def test_guesses_that_are_kept(coupling, kept):
 
 
 def test_a_token_without_probability_is_never_kept():
-  """Of the policy, though the draft draws nothing else; and the other way."""
+  """The policy gives it none, though the draft draws nothing else; and
+  reversed.
+  """
   sure = [np.array([1.0, 1e-30]), np.array([1e-30, 1.0])]
   for own, other in (sure, sure[::-1]):
     cfg, params = constant(own)
@@ -417,7 +419,7 @@ def test_a_token_without_probability_is_never_kept():
   ],
 )
 def test_lookup_by_hand(text, ngram, expected):
-  """What is behind the end is not read."""
+  """What is after the end is not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
   found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected
@@ -437,13 +439,6 @@ def test_memory_of_prompts():
   first = lambda n: [n * G * T, n * G * T + 1]
   assert found[:, :2].tolist() == [first(3), [NONE] * 2, first(2), [NONE] * 2]
   assert (found[:, 2:] == NONE).all()
-
-
-def test_settings_are_checked():
-  with pytest.raises(ValueError, match=r'PromptLookup.tokens = 0'):
-    PromptLookup(tokens=0)
-  with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
-    PreviousResponses(prompts=0)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def write(params, traj, key):
 
 
 def collector():
-  """Of a chain task; the model is a table."""
+  """A collector of a chain task; the model is a table."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   task = Chain(min_operations=1, max_operations=2, num_train=20)
   engine = make_engine(
@@ -201,7 +201,7 @@ def test_continued_from_a_state(four):
 
 
 def test_rows_of_a_group_that_ended_before_weigh_nothing(toy):
-  """Row 0 goes on from token 2, row 1 was over before this window."""
+  """Row 0 continues from token 2, row 1 was over before this window."""
   traj = toy.trajectories(
     np.ones((2, 3)), group_size=2, finished_B=np.array([False, True])
   )

@@ -50,7 +50,7 @@ OFFLINE = {
   'nca': _keeps('chosen responses stay likely'),
 }
 _BETTER, _AS_GOOD = Claim('better than DPO', 'greedy'), 'as good as DPO'
-# Later runs, of one commit of their own; claims named before them. ld_dpo is
+# Later runs, of a separate commit; claims named before them. ld_dpo is
 # DPO here, as both responses of a pair have one length.
 MORE = {
   'cdpo': Claim('smaller margins: labels are smoothed', 'margin', -1),
@@ -68,8 +68,8 @@ MORE = {
   'ln_dpo': _BETTER,
 }
 # A third batch, with changes of COMMON and claims, all named before it ran; DPO
-# and what the claims compare with run beside it. From right answers alone as
-# many responses are seen as of pairs.
+# and what the claims compare with run beside it. As many responses from right
+# answers only are seen as of pairs.
 
 
 def _against(text: str, name: str, sign: int | None = 1) -> Claim:
@@ -113,7 +113,7 @@ THIRD_ONLINE = {
   ),
 }
 THIRD_SEED = 5  # its first: those of the others come before
-# With this share of labels turned round, which the last two are told of: more
+# With this share of labels reversed, which the last two are given: more
 # held-out pairs right, by right labels, than DPO on the same data.
 FLIP_RATE = 0.3
 _LINK = 'method.losses.PairLoss.link.'

@@ -75,7 +75,9 @@ def claims(rows: Sequence[Line]) -> Cells:
 
 
 def falls(rows: Sequence[Line]) -> profile.Seen | None:
-  """Of DPO on data: the rule at the end less that after the first reading."""
+  """The fall of the rule under DPO on data, from the first reading to
+  the end.
+  """
   lines = by_method(rows).get(pairs.BASELINE)
   if not lines:
     return None

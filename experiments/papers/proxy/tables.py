@@ -55,7 +55,7 @@ def courses(rows: Sequence[Line]) -> Cells:
   """Largest and last score of the rule, and the divergence at both.
 
   `fall` is last less largest, whose 95% over seeds must lie below that of the
-  run on the rule itself, where it is noise of the largest alone.
+  run on the rule itself, where it is noise of the largest only.
   """
   arms = by_arm(rows)
   numbers = {name: _numbers(seeds) for name, seeds in arms.items()}

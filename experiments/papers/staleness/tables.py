@@ -9,7 +9,7 @@ from experiments.sweeps import courses
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
-HEADER = ('method', 'rate', 'behind', 'seeds', 'mean reward', 'to 0')
+HEADER = ('method', 'rate', 'lag', 'seeds', 'mean reward', 'to 0')
 
 
 def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
@@ -43,7 +43,7 @@ def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
 
 
 def _by_seed(rows, name):
-  """Iterations behind -> seed -> a number of the run."""
+  """Iterations of lag -> seed -> a number of the run."""
   found: dict[str, dict[int, float]] = {}
   for row in rows:
     seeds = found.setdefault(str(row['setting'][sweep.STALENESS]), {})

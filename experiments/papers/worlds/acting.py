@@ -4,7 +4,7 @@
     --out=experiments/papers/worlds/influence.jsonl
 
 In every world that has a table: the rows are the rollouts of GRPO's ITERATIONS,
-of which all have the start as the reference, so that behind the first every KL
+of which all have the start as the reference, so that after the first every KL
 has something to measure; the weights are those after GRPO's optimizer steps on
 them, so that ratios have moved as far as they do at the end of an iteration.
 All methods see the first GROUPS of these prompts as one minibatch, and before
@@ -75,7 +75,7 @@ class Moved(NamedTuple):
 
 
 def moved_rows(world: str) -> list[Moved]:
-  """Of each of ITERATIONS.
+  """The rows of each of ITERATIONS, with the weights before and after it.
 
   The weights before are those at the end of a shorter run, which draws the same
   (tier E2).

@@ -114,10 +114,10 @@ def _at_their_rates(lines, world):
 
 
 def judged_together(lines: Iterable[Line], world: str) -> list[list[Line]]:
-  """Runs of a comparison in parts, each with a correction of its own.
+  """Runs of a comparison in parts, each with its own correction.
 
   Two where a family has further seeds: the first seeds, and those; else one.
-  Every batch of later runs is a part of its own.
+  Every batch of later runs is a separate part.
   """
   lines = list(lines)
   parts = [compared(lines, world)]
@@ -221,7 +221,7 @@ def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
   p-values are adjusted for the methods of a part that act, for each metric
-  alone; a method of two parts is judged in the last.
+  only; a method of two parts is judged in the last.
   """
   found = {}
   for runs in judged_together(lines, world):

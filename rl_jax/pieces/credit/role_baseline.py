@@ -23,7 +23,7 @@ class RoleBaseline(Credit):
   State: b of each role, from 0.
   Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning"; spiral-rl/spiral, where each
-  actor has means of its own that are not saved.
+  actor has its own means, which are not saved.
   """
 
   decay: float = ranged(0.95, 0.0, 1.0)

@@ -13,7 +13,7 @@ from rl_jax.types import Array
 class SegmentDifference(Credit):
   """A_t = V(c_{j+1}) - V(c_j) for tokens c_j < t <= c_{j+1}.
 
-  The value behind the last cut is the reward of the response; tokens up to the
+  The value after the last cut is the reward of the response; tokens up to the
   first cut get 0, so the segments add up to R - V(first cut). Reads extras
   'cut_BC' and 'cut_value_BC' (see rollouts/segment_values.py).
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO

@@ -22,8 +22,8 @@ class Rejection(Pairs):
   Repeat: of the samples that remain, each is accepted where
   u < exp((R - largest R that remains) / beta), u uniform; of more than are
   needed a random choice is kept. Equal rewards make no edge; invalid samples
-  are never accepted. The draws depend on `seed` and on the serial numbers of
-  the rows alone.
+  are never accepted. The draws depend only on `seed` and on the serial numbers
+  of the rows.
   Source: RSO, Algorithm of appendix A.1 (read in paper by a digest), there
   in the order of the samples and by distinct texts.
   """

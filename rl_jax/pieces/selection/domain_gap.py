@@ -86,7 +86,7 @@ class DomainGap(Selector):
     quota_D = jnp.floor(count * state['share'] + 1e-4).astype(jnp.int32)
     heavy_D = jnp.argsort(jnp.argsort(-state['share'], stable=True))
     quota_D += heavy_D < count - quota_D.sum()
-    # The key is that of the run: every batch needs numbers of its own.
+    # The key is that of the run: every batch needs its own numbers.
     key = jax.random.fold_in(key, state['drawn'])
     ids = jax.random.permutation(key, visits_N.shape[0])
     ids = ids[jnp.argsort(visits_N[ids], stable=True)]

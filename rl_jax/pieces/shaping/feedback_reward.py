@@ -98,7 +98,7 @@ class FeedbackReward(Shaping):
   def _annotated(
     self, state: dict[str, Array], message_BK: Array, counted_BK: Array
   ):
-    """With the messages of this iteration, and the answers that arrive."""
+    """Adds the messages of this iteration and the answers that arrive."""
     iteration, first_M = state['iteration'], state['first']
     number_BK = jnp.where(counted_BK, message_BK, len(first_M))
     now_M = jnp.zeros(len(first_M), bool).at[number_BK].set(True, mode='drop')
@@ -126,7 +126,7 @@ class FeedbackReward(Shaping):
   def _values(
     self, state: dict[str, Array], message_BK: Array, counted_BK: Array
   ):
-    """r of every message, [M], and the state with the model behind it."""
+    """The value of every message, [M], and the state after the update."""
     if self.kind == RETRIEVAL:
       return jnp.maximum(state['known'], 0.0), state
     phi_MF = jnp.asarray(feedback.features(self.factors))

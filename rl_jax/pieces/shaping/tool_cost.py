@@ -22,7 +22,7 @@ class ToolCost(Shaping):
 
   A group without a right row takes the least m of all its valid rows. Rows
   without a record of turns have m = 0. The reward of the whole episode is
-  multiplied, so components that are no outcome are, too.
+  multiplied, so components that are not outcomes are, too.
   Source: "OTC: Optimal Tool Calls via Reinforcement Learning", sections 3.1 to
   3.3; reconstructed, values of alpha and smoothing are not in the text.
   """

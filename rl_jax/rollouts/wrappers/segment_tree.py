@@ -22,8 +22,8 @@ class SegmentTree(RolloutWrapper):
   branches (b_0, b_1): the prompt has b_0 continuations of segment_tokens, each
   of these b_1, and every one of the last the same share of group_size, which
   runs to the end. A response that ends in a segment is the leaf of all rows
-  below it. A segment stands in every row below it and is trained in the first
-  valid one alone, where its tokens have kind POLICY; elsewhere they are FORCED.
+  below it. A segment is part of every row below it and is trained in the first
+  valid one only, where its tokens have kind POLICY; elsewhere they are FORCED.
   Only tokens with p < threshold are trained, and no segment whose advantage, of
   the unshaped rewards, is 0. Fills extras 'node_BK' and 'edge_end_BK' for
   credit.TreeDifference.
@@ -58,7 +58,7 @@ class SegmentTree(RolloutWrapper):
     return [int(group_size // count) for count in counts]
 
   def shapes(self, traj: Trajectories) -> Trajectories:
-    """With the nodes above each row."""
+    """Adds the nodes above each row."""
     shape = traj.length_B.shape[0], len(self.branches)
     names = ('node_BK', 'edge_end_BK')
     nodes = dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))

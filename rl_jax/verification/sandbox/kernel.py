@@ -2,7 +2,7 @@
 
 Every function raises OSError where the kernel, or the container around it,
 does not permit it. Standard library only: this file is imported by the process
-that goes on to run untrusted code.
+that continues to run untrusted code.
 """
 
 import ctypes
@@ -262,7 +262,7 @@ def refuse_calls() -> None:
 def _filter(column, architecture):
   """Instructions (operation, jump if true, if false, operand)."""
   load, equal, above, has, give = 0x20, 0x15, 0x35, 0x45, 0x06
-  second, third = 24, 32  # where the low halves of arguments stand
+  second, third = 24, 32  # where the low halves of arguments are
   rows = [row[column] for row in _REFUSED.values()]
   code = [
     (load, 0, 0, 4),  # the architecture
