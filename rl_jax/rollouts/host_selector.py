@@ -26,8 +26,9 @@ class HasState(Protocol):
 class PromptSelector(HasState, Protocol):
   """What chooses the prompts of a source."""
 
-  # What a rollout piece remembers between rollouts; None: nothing.
-  memory: Any
+  @property
+  def memory(self) -> Any:
+    """What a rollout piece remembers between rollouts; None: nothing."""
 
   def select(self, count: int) -> np.ndarray:
     """Indices of the next prompts; moves the state on."""

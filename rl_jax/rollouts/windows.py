@@ -47,6 +47,11 @@ class WindowSelector:
     self.prompts.observe(ids, summary)
 
   @property
+  def memory(self) -> Any:
+    """See PromptSelector."""
+    return self.prompts.memory
+
+  @property
   def state(self) -> dict[str, Any]:
     """The states of the selector and of the rows."""
     return {'prompts': self.prompts.state, 'rows': self.rows}
