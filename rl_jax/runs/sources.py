@@ -10,6 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
+from rl_jax.decoding.stop import Stop
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
@@ -17,13 +20,10 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.logged import LoggedSet, LoggedSource
-from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import Collected
-from rl_jax.rollouts.stop import Stop
 from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
@@ -72,10 +72,10 @@ def read_rows(
   """
   rollout, method = config.rollout, config.method
   prompts = records = None
-  if rollout.logged_prompts < rollout.num_prompts:
+  if rollout.recorded_prompts < rollout.num_prompts:
     prompts = sampled()
     method.wrapper.check(_context(config, prompts))
-  if rollout.logged_prompts:
+  if rollout.recorded_prompts:
     records = read_records(config, policy)
   return prompts, records
 
@@ -121,7 +121,7 @@ def make_held_out(
 ) -> HeldOut | None:
   """For runs on recorded rows whose split of evaluation has some, too."""
   settings, rollout = config.evaluation, config.rollout
-  if not (settings.every and settings.split and rollout.logged_prompts):
+  if not (settings.every and settings.split and rollout.recorded_prompts):
     return None
   if not config.task.num_prompts(settings.split):
     return None
@@ -130,7 +130,7 @@ def make_held_out(
     selector=None,  # all of them, in order
     score=stages.score,
     mesh=stages.engine.mesh,
-    num_prompts=rollout.logged_prompts,
+    num_prompts=rollout.recorded_prompts,
     mismatched=reads_mismatched(config.method),
   )
   return HeldOut(source, stages, settings.num_prompts)
@@ -161,7 +161,7 @@ def make_source(
   judging: Judging,
   key: jax.Array,
 ) -> Source:
-  """The source that rollout.logged_prompts asks for; rows: of read_rows.
+  """The source that rollout.recorded_prompts asks for; rows: of read_rows.
 
   judging: of samples, see runs.reward_models, runs.judges.
   """
@@ -191,7 +191,7 @@ def make_source(
       selector=_host_selector(selector, task, records, key),
       score=stages.score,
       mesh=stages.engine.mesh,
-      num_prompts=rollout.logged_prompts,
+      num_prompts=rollout.recorded_prompts,
       mismatched=reads_mismatched(config.method),
     )
 
@@ -199,11 +199,11 @@ def make_source(
     return sampler(prompts, rollout, stages.score)
   if prompts is None:
     return cast(Source, logged(records, chooses, key))  # it has a selector
-  count = rollout.num_prompts - rollout.logged_prompts
+  count = rollout.num_prompts - rollout.recorded_prompts
   fewer = dataclasses.replace(rollout, num_prompts=count)
   sampled = sampler(prompts, fewer, unscored)
   # Draws of its own: it reads other prompts than are sampled for.
-  other = jax.random.fold_in(key, rollout.logged_prompts)
+  other = jax.random.fold_in(key, rollout.recorded_prompts)
   return MixedSource(
     sampled, logged(records, ShuffledPass(), other), stages.score
   )
@@ -310,7 +310,8 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
   unknown = sorted(missing.keys() - _ABSENT.keys())
   if unknown:
     raise ValueError(
-      f'rollout.logged_prompts mixes data and samples, of which only one kind '
+      f'rollout.recorded_prompts mixes data and samples, of which only one '
+      f'kind '
       f'has {", ".join(unknown)}: set it to 0 or to rollout.num_prompts'
     )
   B = len(traj.weight_B)
