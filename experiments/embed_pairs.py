@@ -62,12 +62,19 @@ def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _embed(params, cfg, token_1T, mask_1T):
-  """The mean state after the tokens of one text, [D]."""
-  # A state predicts the token that follows, here one more after the last.
-  following = lambda x: jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
+  """The mean state behind the tokens of one text, [D]."""
+
+  # A state predicts the token that follows, here one more behind the last.
+  def following(x):
+    return jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
+
   states = transformer.forward(
-    *(params, cfg, token_1T[:, :1], mask_1T[:, :1]),
-    *(following(token_1T), mask_1T),
+    params,
+    cfg,
+    token_1T[:, :1],
+    mask_1T[:, :1],
+    following(token_1T),
+    mask_1T,
   )
   return masked_mean(states.astype(jnp.float32), mask_1T[..., None], axis=1)[0]
 

@@ -319,8 +319,11 @@ def step_scores(
 
 
 def _values(function, model, params, encoded, batch_size):
-  """Values of all rows, padded to the next power of two of the longest."""
-  width = lambda sizes: 1 << (max(sizes) - 1).bit_length()
+  """Of all rows, padded to the next power of two of the longest."""
+
+  def width(sizes):
+    return 1 << (max(sizes) - 1).bit_length()
+
   P = width(len(prompt) for prompt, _ in encoded)
   T = width(len(record[1]) for _, record in encoded)
   if P + T > model.max_positions:

@@ -59,7 +59,11 @@ def main(argv: list[str]) -> None:
     peft.export_adapters(_OUT.value, cfg, params, base)
   else:
     hf_export.export_hf(
-      *(_OUT.value, cfg, params, tokenizer, _DTYPE.value),
+      _OUT.value,
+      cfg,
+      params,
+      tokenizer,
+      _DTYPE.value,
       classifier=_REWARD_MODEL.value,
     )
   logging.info('wrote %s', _OUT.value)

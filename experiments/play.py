@@ -25,7 +25,7 @@ import jax
 from experiments.flags import configuration, fields
 from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
@@ -131,10 +131,12 @@ def by_policy(
   engine = make_engine(
     model,
     sampling,
-    group_size=1,
-    max_response_tokens=evaluated_tokens(config),
-    mesh=mesh,
-    turns=rollout.turns,
+    EngineConfig(
+      group_size=1,
+      max_response_tokens=evaluated_tokens(config),
+      turns=rollout.turns,
+    ),
+    mesh,
   )
   with contextlib.closing(
     assembly.make_verifier(config, None, tokenizer, mesh)

@@ -188,8 +188,12 @@ def _cut(axes, drawn: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
     xs = [xs[sign * (ys - edge) > 0] for xs, ys in drawn]
     marks = np.concatenate(xs)
     axes.plot(
-      *(marks, np.full(len(marks), edge), marker),
-      **{'color': 'black', 'markersize': 5, 'clip_on': False},
+      marks,
+      np.full(len(marks), edge),
+      marker,
+      color='black',
+      markersize=5,
+      clip_on=False,
     )
 
 

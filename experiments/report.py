@@ -65,14 +65,17 @@ def _tables(workdirs: list[str]) -> tuple[list[dict], list[str]]:
   digests = None
   if _PAPER.value:
     digests = [run.digest for run in sweep_runs.load(_PAPER.value)]
-  read = lambda path: result_checks.read_page(
-    path,
-    _METRIC.value,
-    _TABLE_BASELINE.value,
-    digests,
-    _MIXED.value,
-    _LEADERBOARD.value,
-  )
+
+  def read(path):
+    return result_checks.read_page(
+      path,
+      _METRIC.value,
+      _TABLE_BASELINE.value,
+      digests,
+      _MIXED.value,
+      _LEADERBOARD.value,
+    )
+
   if _RESULTS.value:
     table, notes = read(_RESULTS.value)
     return [table], notes

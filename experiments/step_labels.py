@@ -35,7 +35,7 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from experiments.rewards import step_labels
 from rl_jax import rollouts
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -73,7 +73,10 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
   @functools.cache
   def engine(samples):
     return make_engine(
-      *(model, sampling), group_size=samples, max_response_tokens=T, mesh=mesh
+      model,
+      sampling,
+      EngineConfig(group_size=samples, max_response_tokens=T),
+      mesh,
     )
 
   def one(batch, samples):
@@ -96,13 +99,18 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       given[row, : len(before)], kind[row, : len(before)] = before, FORCED
       length[row] = len(before)
     start = rollouts.start_trajectories(
-      *(prompt, mask, np.arange(len(batch))),
+      prompt,
+      mask,
+      np.arange(len(batch)),
       group_size=samples,
       max_response_tokens=T,
       first_serial=serial,
     )
     serial += len(batch)
-    repeat = lambda x: np.repeat(x, samples, axis=0)
+
+    def repeat(x):
+      return np.repeat(x, samples, axis=0)
+
     start = start.replace(
       response_BT=repeat(given), kind_BT=repeat(kind), length_B=repeat(length)
     )

@@ -64,7 +64,10 @@ def walk(
       f'property {missing[0]!r}'
     )
   game = players_of(task) > 1
-  told = lambda reply: reply.observation if game else (reply.observation,)
+
+  def told(reply):
+    return reply.observation if game else (reply.observation,)
+
   rows, reply = [], episode.reset(seed_of(example))
   read = [example.prompt + text for text in told(reply)]
   while len(rows) < turns and not (reply.done or reply.truncated):

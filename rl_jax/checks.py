@@ -78,7 +78,10 @@ def check_fields(instance: Any) -> None:
     if RANGE in field.metadata:
       low, high, open_low, open_high = field.metadata[RANGE]
       check_range(
-        *(instance, field.name, low, high),
+        instance,
+        field.name,
+        low,
+        high,
         open_low=open_low,
         open_high=open_high,
       )

@@ -259,6 +259,8 @@ def _check_roles(method: Method) -> None:
         hint = f'; its place is method.{places[0]}' if places else ''
         if callable(piece) and not isinstance(piece, Piece):
           hint = f': write `class {type(piece).__name__}({base.__name__}):`'
+        elif not dataclasses.is_dataclass(piece):
+          hint = ': write @piece above the class'
         raise ValueError(
           f'method.{slot} holds {type(piece).__name__}, which is not a '
           f'piece for it{hint}'

@@ -186,6 +186,12 @@ def _build(node, text):
 
 def _unknown_piece(name, known):
   """First what is true of every class of the user, then a guess."""
+  for module in user_modules.names():
+    found = vars(importlib.import_module(module)).get(name)
+    if isinstance(found, type):
+      return (
+        f'{name} of {module} is a class, but not a piece: write @piece above it'
+      )
   own = user_modules.defining(name) or 'FILE.py'
   what, *rest = unknown_name('piece', name, known).split('.', 1)
   return f'{what}. If it is yours, import it with --import={own}.{rest[0]}'

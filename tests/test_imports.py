@@ -54,6 +54,7 @@ EXCEPTIONS = {
 PART_OF_PIECES = (
   *(
     'pieces/ops/',
+    'pieces/calls',
     'pieces/row_inputs',
     'pieces/row_keys',
     'pieces/piece',

@@ -20,7 +20,7 @@ from rl_jax import rollouts
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.planning import costs
-from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.engine import Engine, EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
@@ -111,10 +111,12 @@ class Turns:
       make_engine(
         cfg,
         rollouts.SamplingConfig(eos_ids=()),
-        group_size=shape.group_size,
-        max_response_tokens=self._size,
-        mesh=mesh,
-        turns=limits,
+        EngineConfig(
+          group_size=shape.group_size,
+          max_response_tokens=self._size,
+          turns=limits,
+        ),
+        mesh,
       )
     )
     if not narrows:
@@ -194,7 +196,6 @@ def _episodes(task, workers, tokenizer, limits):
   pool = SessionPool(task, workers)
   return Episodes(
     task,
-    pool,
     JournaledPool(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),

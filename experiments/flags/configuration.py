@@ -311,9 +311,10 @@ def unescaped(text: str) -> str:
     raise ValueError(f'{text!r}: {error.reason}') from None
 
 
-def run(main: Any) -> None:
+def run(main: Any, *, takes_files: bool = False) -> None:
   """app.run that quietens Orbax and prints errors of the user as one line.
 
+  takes_files: whether arguments that are no flags reach main.
   --help lists the flags of all modules of experiments, and exits with 0.
   """
 
@@ -321,7 +322,7 @@ def run(main: Any) -> None:
     output.tolerate_failures()
     quiet_orbax()
     try:
-      if len(argv) > 1:
+      if len(argv) > 1 and not takes_files:
         raise app.UsageError(f'unexpected arguments: {argv[1:]}')
       for text in flags.FLAGS['import'].value or ():
         user_modules.add(text)

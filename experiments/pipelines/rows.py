@@ -40,7 +40,10 @@ def rows(
 
   Raises: ValueError for an episode of several turns.
   """
-  turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
+
+  def turn(role, text):
+    return [{'role': role, 'content': text}] if chat else text
+
   for (_, prompt), every in _groups(samples):
     group = [x for x in every if judged(x) and _said(x)]
     asked = turn('user', prompt)
@@ -92,7 +95,10 @@ def _shorter(group, least):
 
 def _groups(samples: Iterable[dict[str, Any]]):
   """((iteration, prompt), samples): those of a prompt follow each other."""
-  key = lambda sample: (sample['step'], sample['prompt'])
+
+  def key(sample):
+    return (sample['step'], sample['prompt'])
+
   return ((k, list(group)) for k, group in itertools.groupby(samples, key))
 
 

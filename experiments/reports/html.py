@@ -123,7 +123,10 @@ def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
   kept = [
     i for i in range(len(table['header'])) if any(r[i] for r in table['rows'])
   ]
-  take = lambda cells: [cells[i] for i in kept]
+
+  def take(cells):
+    return [cells[i] for i in kept]
+
   return table | {
     'header': take(table['header']),
     'rows': [take(cells) for cells in table['rows']],

@@ -22,7 +22,10 @@ def fit(gap_EF: np.ndarray, ridge: float, steps: int = 50) -> np.ndarray:
   logarithm of the sigmoid. A step that would raise the loss is halved.
   """
   E, F = gap_EF.shape
-  loss = lambda w: np.logaddexp(0.0, -gap_EF @ w).mean() + 0.5 * ridge * (w @ w)
+
+  def loss(w):
+    return np.logaddexp(0.0, -gap_EF @ w).mean() + 0.5 * ridge * (w @ w)
+
   w_F = np.zeros(F)
   for _ in range(steps):
     wrong_E = 1.0 / (1.0 + np.exp(gap_EF @ w_F))  # P(the worse one is better)

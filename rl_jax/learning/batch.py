@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.method import PIECE_TUPLES, Method
-from rl_jax.pieces import row_inputs
+from rl_jax.pieces import calls, row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
   loss_mask,
@@ -14,7 +14,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   zero_masked,
 )
-from rl_jax.pieces.roles import CreditContext, CreditOut
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import Array, Metrics, Trajectories
 
 TOKEN_FIELDS = (
@@ -92,12 +92,7 @@ def _through(method, slot, credit, traj, states):
 
 def _apply(piece, path, credit, traj, states):
   """What a piece makes of the credit; its state in `states` is renewed."""
-  out = piece(CreditContext(credit, traj, states.get(path)))
-  if not isinstance(out, CreditOut):
-    raise TypeError(
-      f'method.{path} returns {type(out).__name__}: it should return '
-      'CreditOut(value), and CreditOut(value, state) if it has a state'
-    )
+  out = calls.credit(path, piece, CreditContext(credit, traj, states.get(path)))
   if out.state is not None:
     states[path] = out.state
   return out.value

@@ -46,12 +46,14 @@ def scale_by_adam(
   """optax.scale_by_adam, with its moments stored in 8 bits."""
 
   def init(params):
-    code = lambda dtype: jax.tree.map(
-      lambda p: jnp.zeros(p.shape, dtype), params
-    )
-    scale = lambda: jax.tree.map(
-      lambda p: jnp.zeros(_blocks(p)[:-1], jnp.float32), params
-    )
+    def code(dtype):
+      return jax.tree.map(lambda p: jnp.zeros(p.shape, dtype), params)
+
+    def scale():
+      return jax.tree.map(
+        lambda p: jnp.zeros(_blocks(p)[:-1], jnp.float32), params
+      )
+
     return Moments(
       jnp.zeros((), jnp.int32),
       code(jnp.int8),

@@ -71,7 +71,10 @@ def closed(
   if not closing:
     return traj
   S = len(closing)
-  longer = lambda x_BT: jnp.pad(x_BT, ((0, 0), (0, S)))
+
+  def longer(x_BT):
+    return jnp.pad(x_BT, ((0, 0), (0, S)))
+
   last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)
   token_B1 = jnp.take_along_axis(traj.response_BT, last_B1, axis=1)
   ended_B1 = (

@@ -49,7 +49,10 @@ def state_shapes(
     lambda p: fresh_state(method, optimizer, p, num_ids), params
   )
   replicated = mesh_lib.replicated(mesh)
-  put = lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
+
+  def put(x, place):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
+
   whole = jax.tree.map(lambda x: put(x, replicated), shapes)
   given = jax.tree.map(lambda x: put(x, x.sharding), params)
   params = {**whole.params, **given}

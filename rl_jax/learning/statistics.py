@@ -106,7 +106,10 @@ def token_statistics(
   logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  states = lambda policy: states_before(forward, policy, traj)
+
+  def states(policy):
+    return states_before(forward, policy, traj)
+
   after_BTD = routing_BTF = None
   if not AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
@@ -164,7 +167,9 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
     rest_BTH = heads.all_values(params, policy_BTD)[..., 1:]
     return jnp.concatenate([value_BTH[..., :1], rest_BTH], axis=-1)
 
-  first = lambda own_BTD, _: heads.values(params, own_BTD)
+  def first(own_BTD, _):
+    return heads.values(params, own_BTD)
+
   before, after = zip((before_BTD, after_BTD), policy_BTD, strict=True)
   read = {
     VALUES: (first, before),
@@ -184,7 +189,10 @@ def _movers(on_BT, num_prompts, needs, capacity):
   by_place = any(need.by_place for need in _statistics(needs))
   if capacity is None or split or by_place:
     return packing.movers(on_BT, None)
-  group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
+
+  def group(x):
+    return x.reshape(num_prompts, -1, *x.shape[2:])
+
   # One token more a row than is fed: the prompt predicts the first.
   pack, unpack = packing.movers(group(on_BT), capacity + B // num_prompts)
   return (
@@ -229,7 +237,10 @@ def _logit_functionals(
   raw_BCV, logits_BCV = (
     logits_BCV,
     apply_transforms(
-      *(transforms, temperature, logits_BCV, others),
+      transforms,
+      temperature,
+      logits_BCV,
+      others,
       jax.lax.stop_gradient(values.get('')),
     ),
   )
@@ -246,7 +257,10 @@ def _logit_functionals(
     values=values,
     others={
       name: apply_transforms(
-        *(transforms, temperature, x_BCV, others),
+        transforms,
+        temperature,
+        x_BCV,
+        others,
         jax.lax.stop_gradient(values.get('')),
       )
       for name, x_BCV in others.items()
@@ -324,7 +338,10 @@ def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
   """
   rows = forward.group_rows or traj.group_size
   parts = traj.group_size // rows
-  again = lambda x_N: jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
+
+  def again(x_N):
+    return jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
+
   return traj.replace(
     prompt_NP=again(traj.prompt_NP),
     prompt_mask_NP=again(traj.prompt_mask_NP),

@@ -39,7 +39,10 @@ def decode_block(
   if places is not None:
     start_B = start_B[places[0]]
   position = (start_B[:, None] + behind_BS).reshape(-1)
-  look_up = lambda table: table.at[position].get(mode='clip')
+
+  def look_up(table):
+    return table.at[position].get(mode='clip')
+
   tables = jax.tree.map(look_up, cache.rotations)
   # Products have one row for each token: [B * S, D].
   x = layers.embed(params, cfg, token_BS.reshape(-1))

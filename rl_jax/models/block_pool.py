@@ -71,7 +71,10 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     order_M = jnp.argsort(~free_M, stable=True)
     none = free_M.shape[0]
     block_W = jnp.where(given_W, order_M.at[rank_W].get(mode='clip'), none)
-    put = lambda x, value_W: x.at[block_W].set(value_W, mode='drop')
+
+    def put(x, value_W):
+      return x.at[block_W].set(value_W, mode='drop')
+
     pool = self.replace(
       owner_M=put(self.owner_M, slots), first_M=put(self.first_M, token_W)
     )

@@ -56,7 +56,9 @@ def feed_forward(
     y_MD = _chosen(cfg, activation, x_MD, router_DE, trees, split)
     return y_MD.reshape(h.shape)
 
-  whole = lambda x: (None,) * (x.ndim - 1)
+  def whole(x):
+    return (None,) * (x.ndim - 1)
+
   axes = [('rows', *whole(h)), (None, None)]
   axes += [('experts', *whole(x)) for x in leaves]
   return layout.on_parts(local, [h, layer['base']['router'], *leaves], axes)
@@ -130,9 +132,9 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   order_R = jnp.argsort(expert_R, stable=True)
   sizes_E = jnp.bincount(expert_R, length=own + 1)[:own].astype(jnp.int32)
   mine_R1 = (jnp.arange(expert_R.size) < sizes_E.sum())[:, None]
-  permuted = lambda x, order: x.at[order].get(
-    unique_indices=True, mode='promise_in_bounds'
-  )
+
+  def permuted(x, order):
+    return x.at[order].get(unique_indices=True, mode='promise_in_bounds')
 
   def product(x, weight):
     """0 beyond the blocks, where a kernel may leave anything."""

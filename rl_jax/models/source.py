@@ -137,9 +137,12 @@ class ModelSource:
       name for name in _ADAPTERS if _value(saved, name) != _value(self, name)
     ]
     if differing:
-      listed = lambda x: ', '.join(
-        f'model.{name}={getattr(x, name)!r}' for name in differing
-      )
+
+      def listed(x):
+        return ', '.join(
+          f'model.{name}={getattr(x, name)!r}' for name in differing
+        )
+
       raise ValueError(
         f'{self.path} has adapters with {listed(saved)}, but the run has '
         f'{listed(self)}. Set {listed(saved)} to continue them, or merge them '

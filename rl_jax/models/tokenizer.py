@@ -351,7 +351,10 @@ class HFTokenizer:
     """Inserts a mark into every special token that the text spells."""
     if self._special is None:
       return text
-    split = lambda match: match[0][0] + _MARK + match[0][1:]
+
+    def split(match):
+      return match[0][0] + _MARK + match[0][1:]
+
     return self._special.sub(split, text)
 
   def _encode_escaped(self, text: str) -> list[int]:

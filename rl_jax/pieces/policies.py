@@ -161,7 +161,9 @@ class RandomPast(ReferenceRule):
     return {'now': now, 'past': tuple(past), 'rounds': count}
 
   def _first(self, params):
-    copy = lambda: jax.tree.map(jnp.copy, params)
+    def copy():
+      return jax.tree.map(jnp.copy, params)
+
     past = tuple(copy() for _ in range(self.most))
     return {'now': copy(), 'past': past, 'rounds': jnp.zeros((), jnp.int32)}
 

@@ -148,7 +148,11 @@ class AbstractRun:
     params = {**frozen, **trainable}
     draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
-      *(config, self.model, _NoTokenizer(), mesh, state),
+      config,
+      self.model,
+      _NoTokenizer(),
+      mesh,
+      state,
       draft and (draft, params_lib.shapes(draft, mesh)),
     )
     method = abstract(jax.eval_shape(config.method.as_arrays), whole)

@@ -147,11 +147,14 @@ def _reward_model_bytes(
   ]
   found = [model for model in found if model is not None]
   found += judges.planned(config, platform)
-  layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
+
+  def layer(model):
+    return dataclasses.replace(model, num_layers=1, remat=True)
+
   # Rows are scored before a rollout piece puts others beside them.
-  sizes = lambda model: dataclasses.replace(
-    Sizes.of(config, layer(model), mesh), widened=1
-  )
+  def sizes(model):
+    return dataclasses.replace(Sizes.of(config, layer(model), mesh), widened=1)
+
   return {
     'reward_models': sum(
       bytes_per_device(params_lib.shapes(model, mesh)) for model in found

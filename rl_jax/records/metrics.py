@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from absl import logging
 from etils import epath
@@ -26,6 +26,7 @@ import numpy as np
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
@@ -109,7 +110,7 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   }, arrays
 
 
-class MetricsWriter:
+class MetricsWriter(Stateful):
   """Appends to the files of a workdir; resumes without gaps or repeats.
 
   Every line is flushed when it is written; a full disk costs lines, which are
@@ -119,6 +120,8 @@ class MetricsWriter:
   iteration writes it again. Only process 0 writes files; on the other processes
   rows are only returned.
   """
+
+  name: ClassVar[str] = 'files'
 
   def __init__(
     self,
@@ -200,6 +203,16 @@ class MetricsWriter:
     found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
     return found | {name: file.sync() for name, file in self._files.items()}
 
+  def host(self) -> dict[str, Any]:
+    """What `offsets` returns."""
+    return {'offsets': self.offsets()}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Cuts the files; the iteration after the checkpoint is logged next."""
+    del arrays
+    next_step = host['counters']['iteration'] + 1
+    self.truncate_to(host['offsets'], next_step=next_step)
+
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
   ) -> None:
@@ -223,7 +236,8 @@ class MetricsWriter:
       elif kept := file.set_aside():
         logging.warning(
           'there is no checkpoint to continue: %s is kept as %s',
-          *(self.workdir / name, kept.name),
+          self.workdir / name,
+          kept.name,
         )
     self.last = self._last_row(step if offsets else None)
 
@@ -252,13 +266,17 @@ class MetricsWriter:
         '%s:%d is not a row, or its step is not after the one before '
         '(%d lines): '
         'it was damaged by an earlier session',
-        *(path, wrong[0], len(wrong)),
+        path,
+        wrong[0],
+        len(wrong),
       )
     if step and newest != step:
       logging.warning(
         '%s ends with step %d, and the checkpoint is of step %d: rows are '
         'missing',
-        *(path, newest, step),
+        path,
+        newest,
+        step,
       )
     return from_json(row)
 

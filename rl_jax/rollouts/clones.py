@@ -30,13 +30,17 @@ def behind_texts(
   end_B = cut_B + (mu_BL > 0).sum(axis=1, dtype=jnp.int32)
   live_B = wanted_B & (last_B > 0) & (end_B < T)
   place_BT = jnp.arange(T)[None] - cut_B[:, None]
-  of_text = lambda x_BL: jnp.take_along_axis(
-    x_BL, jnp.clip(place_BT, 0, L - 1), axis=1
-  )
+
+  def of_text(x_BL):
+    return jnp.take_along_axis(x_BL, jnp.clip(place_BT, 0, L - 1), axis=1)
+
   before_BT = live_B[:, None] & (place_BT < 0)
   text_BT = live_B[:, None] & (place_BT >= 0)
   text_BT &= jnp.arange(T)[None] < end_B[:, None]
-  kept = lambda x_BT, other: jnp.where(before_BT, x_BT, other)
+
+  def kept(x_BT, other):
+    return jnp.where(before_BT, x_BT, other)
+
   serial_N = serial + jnp.arange(traj.num_prompts, dtype=jnp.int32)
   serial_B = jnp.repeat(serial_N, traj.group_size)
   ids_BT = jnp.where(text_BT, of_text(ids_BL), 0)

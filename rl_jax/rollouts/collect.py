@@ -20,7 +20,7 @@ from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.pieces.roles import CreditContext, RolloutWrapper
 from rl_jax.rollouts import compared, responses, rounding
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.engine import Engine, EngineConfig
 from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
@@ -39,7 +39,7 @@ from rl_jax.rollouts.rounds import (
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
+from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
@@ -105,6 +105,28 @@ class RolloutConfig:
       raise ValueError('rollout.turns = None: these rollouts have no episodes')
     return self.turns
 
+  @property
+  def engine_config(self) -> EngineConfig:
+    """Of the engine that samples the rollouts."""
+    return EngineConfig(
+      group_size=self.group_size,
+      max_response_tokens=self.max_response_tokens,
+      slots=self.slots,
+      cache_tokens=self.cache_tokens,
+      turns=self.turns,
+      new_tokens=self.window_tokens,
+      speculative=self.speculative,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Judging:
+  """Who gives numbers to sampled rows: verifier, reward models and judges."""
+
+  verifier: Any
+  learned: LearnedRewards = NO_LEARNED
+  judges: Judges = NO_JUDGES
+
 
 class Collector:
   """Fills one batch of trajectories with rewards."""
@@ -117,19 +139,18 @@ class Collector:
     score: Callable,
     prompts: PromptSet,
     selector: PromptSelector,
-    verifier: TextVerifier | TokenVerifier,
+    judging: Judging,
     key: jax.Array,
-    learned: LearnedRewards = NO_LEARNED,
-    judges: Judges = NO_JUDGES,
     mesh: jax.sharding.Mesh | None = None,
   ):
     """mesh: what is sampled goes there; None: it stays on the engine's."""
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
-    self.selector, self.verifier, self.key = selector, verifier, key
-    self._learned, self._judges = learned, judges
+    self.selector, self.key = selector, key
+    self.verifier = judging.verifier
+    self._learned, self._judges = judging.learned, judging.judges
     self._add_scores = functools.partial(
-      with_learned, {**learned.weights, **judges.weights}
+      with_learned, {**self._learned.weights, **self._judges.weights}
     )
     # Of this round, where an opponent's rows will come; None: they will not.
     self._sides: list[compared.Side] | None = None
@@ -173,7 +194,10 @@ class Collector:
     None: params, which score.
     """
     rollout = self._rollout
-    score = lambda traj: self._score(params, traj, method)
+
+    def score(traj):
+      return self._score(params, traj, method)
+
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)

@@ -91,7 +91,6 @@ def decode(
   begun: Sequence[tuple[Array, models.PromptCache]],
   rows: Rows,
   *,
-  max_tokens: int,
   new_tokens: int,
   slots: int,
   make: Callable | None = None,
@@ -102,7 +101,7 @@ def decode(
   policy and of the others that transforms read. slots: rows at a time. make: of
   the decoder; None: Decoder.
   """
-  total = rows.length_B.shape[0]
+  total, max_tokens = rows.response_BT.shape
   slots = min(slots, total)
   group = total // begun[0][0].shape[0]
   make = make or Decoder

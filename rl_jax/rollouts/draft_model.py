@@ -143,8 +143,12 @@ class ModelDecoder(SpeculativeDecoder):
   def feed(self, s, token_WS, first_W, cache):
     """States and cache of the draft model after tokens."""
     return models.decode_block(
-      *(self.model_weights, self.model),
-      *(token_WS, first_W, cache, s.places()),
+      self.model_weights,
+      self.model,
+      token_WS,
+      first_W,
+      cache,
+      s.places(),
     )
 
   def guess(
@@ -202,7 +206,10 @@ class ModelDecoder(SpeculativeDecoder):
       self.guessed_from(hidden_WD),
       guessed_WS[slot_W, first_W],
     )
-    put = lambda x_WS, x_W: x_WS.at[slot_W, first_W].set(x_W)
+
+    def put(x_WS, x_W):
+      return x_WS.at[slot_W, first_W].set(x_W)
+
     return Drawn(
       token_WS=put(guess_WS, token_W),
       logp_WS=put(logp_WS, log_probs(own_WV, token_W)),

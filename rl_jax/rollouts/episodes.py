@@ -39,6 +39,7 @@ from rl_jax.tasks.environments.base import (
   seed_of,
 )
 from rl_jax.types import Trajectories
+from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
@@ -47,7 +48,7 @@ OPPONENT = 'opponent'  # the named policy that plays against the policy
 class Episodes(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
-  pool: a SessionPool. journal: a JournaledPool around it.
+  journal: a JournaledPool around a SessionPool.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
   judges read episodes, of which all processes then know the texts. on_timeout:
   see VerifierConfig.on_turn_timeout.
@@ -56,8 +57,7 @@ class Episodes(Journaled):
   def __init__(
     self,
     task: Any,
-    pool: Any,
-    journal: Any,
+    journal: JournaledPool,
     *,
     tokenizer: Any,
     stop: Stop,
@@ -67,7 +67,7 @@ class Episodes(Journaled):
     on_timeout: str = 'invalid',
   ):
     super().__init__(journal)
-    self._task, self._pool = task, pool
+    self._task, self._pool = task, journal.pool
     self._turns, self._stop, self._partners = turns, stop, partners
     self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)

@@ -1,12 +1,14 @@
 """Selects the next prompts on the host, before a dispatch."""
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import GroupSummary
 
 
@@ -25,6 +27,24 @@ class PromptSelector(Protocol):
 
   def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
     """Gives the selector the outcomes of the prompts; summary: NumPy arrays."""
+
+
+class SavedSelector(Stateful):
+  """What checkpoints hold of a selector."""
+
+  name: ClassVar[str] = 'selector'
+
+  def __init__(self, selector: PromptSelector):
+    self._selector = selector
+
+  def arrays(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'selector': self._selector.state}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del host
+    self._selector.state = arrays['selector']
 
 
 class HostSelector:

@@ -11,7 +11,10 @@ from rl_jax.types import Trajectories
 def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
   """Pads prompts to a common width and adds missing reward components."""
   more = width - traj.prompt_NP.shape[1]
-  pad = lambda x: jnp.pad(x, ((0, 0), (more, 0)))
+
+  def pad(x):
+    return jnp.pad(x, ((0, 0), (more, 0)))
+
   zeros = jnp.zeros_like(traj.reward_B)
   return traj.replace(
     prompt_NP=pad(traj.prompt_NP),

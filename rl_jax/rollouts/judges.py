@@ -7,7 +7,7 @@ filters, selectors and logs know them.
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from rl_jax.rollouts.rubric import Reviser, Rubric
 from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.verification.pool import Outcome
 
 # What a reader is given: token ids of questions.
@@ -43,13 +44,15 @@ class Asked:
   reviser: Reviser | None = None
 
 
-class Judges:
+class Judges(Stateful):
   """weights: what each adds to the reward of the task, by name.
 
-  rubrics: by name; their `state` is JSON-able and belongs in checkpoints.
+  rubrics: by name; their `state` is JSON-able, and checkpoints hold it.
   beats_NGG: of the last call, how often sample i beats sample j of its prompt,
   by the first judge of pairs that has a weight; None without one.
   """
+
+  name: ClassVar[str] = 'judges'
 
   def __init__(self, judges: Sequence[Asked] = ()):
     self._judges, self._policy = tuple(judges), None
@@ -96,9 +99,14 @@ class Judges:
     """The states of the rubrics, by name."""
     return {name: rubric.state for name, rubric in self.rubrics.items()}
 
-  @state.setter
-  def state(self, value: dict[str, Any]) -> None:
-    for name, state in value.items():
+  def host(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'judges': self.state}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del arrays
+    for name, state in host.get('judges', {}).items():
       self.rubrics[name].state = state
 
   def add(

@@ -85,8 +85,11 @@ class Episode:
     """The episode is invalid; the first ones of a process are logged."""
     self.failure = ('invalid', text)
     logging.log_first_n(
-      *(logging.WARNING, 'the episode of example %s is invalid: %s'),
-      *(_LOGGED, getattr(self.example, 'id', '?'), text),
+      logging.WARNING,
+      'the episode of example %s is invalid: %s',
+      _LOGGED,
+      getattr(self.example, 'id', '?'),
+      text,
     )
 
   def asks(self) -> Ask | None:

@@ -66,7 +66,10 @@ def joined(rounds: Sequence[Round]) -> Round:
   first = rounds[0]
   if len(rounds) == 1:
     return first
-  every = lambda name: [getattr(one, name) for one in rounds]
+
+  def every(name):
+    return [getattr(one, name) for one in rounds]
+
   beats = [one for one in every('beats_NGG') if one is not None]
   return dataclasses.replace(
     first,

@@ -43,7 +43,9 @@ class Reviser:
     if len(short) < len(ids):
       logging.warning(
         '%d of %d questions about a rubric are longer than max_tokens = %d',
-        *(len(ids) - len(short), len(ids), self.source.max_tokens),
+        len(ids) - len(short),
+        len(ids),
+        self.source.max_tokens,
       )
     params = policy if self.params is None else self.params
     return self.read(params, short) if short else []

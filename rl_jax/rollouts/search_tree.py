@@ -123,8 +123,11 @@ def siblings(node: Node) -> list[Pair]:
   Of equal Q: most visited or not, then v, then visits.
   """
   most = max(child.visits for child in node.children)
-  key = lambda n: (n.score, n.visits == most, n.value, n.visits)
-  ranked = sorted(node.children, key=key, reverse=True)
+  ranked = sorted(
+    node.children,
+    key=lambda n: (n.score, n.visits == most, n.value, n.visits),
+    reverse=True,
+  )
   best, worst = ranked[0], ranked[-1]
   if best.score <= worst.score:
     return []

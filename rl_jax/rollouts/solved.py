@@ -41,7 +41,9 @@ class SolvedExamples:
 
   @state.setter
   def state(self, value: dict[str, Any]) -> None:
-    read = lambda x: np.array(jax.device_get(x))
+    def read(x):
+      return np.array(jax.device_get(x))
+
     self._index_M = read(value['index_M'])
     self._response_MT = read(value['response_MT'])
     for place in np.flatnonzero(self._index_M != _NOTHING):

@@ -89,7 +89,10 @@ class SpeculativeDecoder(decode.Decoder):
     others that transforms read.
     """
     del draft
-    flat = lambda x: x.reshape(-1, *x.shape[2:])
+
+    def flat(x):
+      return x.reshape(-1, *x.shape[2:])
+
     token_R, logp_R = self.sample(
       s.rows,
       jnp.repeat(s.row_W, place.next_WS.shape[1]),

@@ -175,7 +175,10 @@ def turn(
     caches = playing.caches
     if said.forget_B is not None:
       row_W, begun_B = playing.rows_of_slots, playing.rows.length_B
-      see = lambda x: jnp.where(said.forget_B[row_W], begun_B[row_W], x)
+
+      def see(x):
+        return jnp.where(said.forget_B[row_W], begun_B[row_W], x)
+
       caches = tuple(c.replace(context_B=see(c.context_B)) for c in caches)
     playing = playing.replace(rows=rows, caches=caches)
     playing = _feed_observations(decoder, playing)
@@ -233,7 +236,10 @@ def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
   new_BO = (place_1O < said.length_B[:, None]) & said.live_B[:, None]
   # Where nothing is to be written: past the last token.
   to_BO = jnp.where(new_BO, rows.length_B[:, None] + place_1O, max_tokens)
-  write = lambda x, value: x.at[row_B1, to_BO].set(value, mode='drop')
+
+  def write(x, value):
+    return x.at[row_B1, to_BO].set(value, mode='drop')
+
   length_B = rows.length_B + jnp.where(said.live_B, said.length_B, 0)
   limit_B = jnp.minimum(length_B + turn_tokens, max_tokens)
   if rows.stop_B is not None:  # a stop text is one of a turn
@@ -264,7 +270,12 @@ def _feed_observations(decoder: Any, playing: Playing) -> Playing:
     for weights, cache in zip(decoder.weights, p.caches, strict=True):
       cache = _with_rotations(decoder.cfg, cache)
       _, cache = models.decode_block(
-        *(weights, decoder.cfg, token_WS, p.step_W - 1, cache, places),
+        weights,
+        decoder.cfg,
+        token_WS,
+        p.step_W - 1,
+        cache,
+        places,
         count_B=count_W,
       )
       caches.append(cache.replace(rotations=()))
@@ -285,7 +296,7 @@ def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
     caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
     fed = [
       models.decode_step(
-        *(w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places)
+        w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places
       )
       for w, cache in zip(decoder.weights, caches, strict=True)
     ]

@@ -53,7 +53,10 @@ class WindowSelector:
   @state.setter
   def state(self, value: dict[str, Any]) -> None:
     self.prompts.state = value['prompts']
-    read = lambda x: np.array(jax.device_get(x))
+
+    def read(x):
+      return np.array(jax.device_get(x))
+
     self.rows = {name: read(x) for name, x in value['rows'].items()}
 
 
@@ -257,7 +260,10 @@ def in_window(
   waits_B: those that still are, whose beginnings reward models have scored,
   too.
   """
-  ended = lambda reward_B: jnp.where(waits_B, 0.0, reward_B)
+
+  def ended(reward_B):
+    return jnp.where(waits_B, 0.0, reward_B)
+
   position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
   new_BT = position_1T >= given_B[:, None]
   trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]

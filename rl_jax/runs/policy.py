@@ -89,7 +89,10 @@ def _critic(path, model, mesh):
     if other.lora_rank and not critic_lib.has_own(other):
       layers = lora.merge(dict(params), other)
     found['critic'] = critic_lib.copied(layers)
-  shapes = lambda tree: jax.tree.map(lambda x: x.shape, tree)
+
+  def shapes(tree):
+    return jax.tree.map(lambda x: x.shape, tree)
+
   specs = transformer.specs(model)
   for name, tree in found.items():
     needed = shapes(spec.abstract(specs[name]))
@@ -216,7 +219,8 @@ def describe(policy: Policy, workdir: str) -> None:
       logging.warning(
         '%s is not written (%s): evaluation and export will need the model and '
         'the task that the run began with',
-        *(path, error),
+        path,
+        error,
       )
 
   processes.on_main(write)

@@ -20,7 +20,7 @@ from rl_jax.checks import INT32, checked, ranged
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.statistics import LOGP, Forward, token_statistics
 from rl_jax.models import transformer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
@@ -108,7 +108,9 @@ def make_scores(
     params: Any, traj: Trajectories, prompt_NP: Array, mask_NP: Array
   ) -> Array:
     B, T = traj.response_BT.shape
-    again = lambda x_BT: jnp.tile(x_BT, (shards, 1))
+
+    def again(x_BT):
+      return jnp.tile(x_BT, (shards, 1))
 
     def under(prompts):
       prompt, mask = prompts
@@ -126,7 +128,9 @@ def make_scores(
       logp_BT = token_statistics(forward, params, rows, (LOGP,))[LOGP]
       return logp_BT.sum(axis=1).reshape(shards, B)
 
-    by_device = lambda x_NP: x_NP.reshape(-1, shards, x_NP.shape[1])
+    def by_device(x_NP):
+      return x_NP.reshape(-1, shards, x_NP.shape[1])
+
     pieces = jax.lax.map(under, (by_device(prompt_NP), by_device(mask_NP)))
     return pieces.reshape(-1, B)
 
@@ -187,9 +191,8 @@ class PromptInformation:
     self._engine = make_engine(
       model,
       SamplingConfig.ended_by(stop, temperature=rollout.temperature),
-      group_size=draws.num_samples,
-      max_response_tokens=T,
-      mesh=mesh,
+      EngineConfig(group_size=draws.num_samples, max_response_tokens=T),
+      mesh,
     )
     self._scores = make_scores(model, mesh, rollout.temperature)
     self._whole = mesh_lib.replicated(mesh)

@@ -154,7 +154,9 @@ def scorer(
   ends = tuple(tokenizer.eos_ids)
   if not source.separator:
     return Scorer(
-      *(source, forward, step_ids(source, tokenizer)),
+      source,
+      forward,
+      step_ids(source, tokenizer),
       eos_ids=ends,
       closing=_closing(config, model, tokenizer),
     )
@@ -203,7 +205,10 @@ def make_rewards(
     name = f'reward model {source.name!r} ({source.path})'
     check_tokens(name, tokenizer, other, model.vocab_size)
     models.append(scorer(source, config, model, tokenizer))
-  of = lambda chosen: functools.partial(stage(tuple(chosen), mesh), params)
+
+  def of(chosen):
+    return functools.partial(stage(tuple(chosen), mesh), params)
+
   pairs = tuple(one for one in models if one.compares)
   compared = functools.cache(lambda kind: stage(pairs, mesh, kind))
   return LearnedRewards(

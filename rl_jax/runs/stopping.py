@@ -44,7 +44,10 @@ class EarlyStopping:
       self.last = row['step'] + 1
       logging.info(
         'stopping after iteration %d: %s = %s has reached %s (stopping.target)',
-        *(self.last, config.metric, value, config.target),
+        self.last,
+        config.metric,
+        value,
+        config.target,
       )
       return
     gain = math.inf if self.best is None else sign * (value - self.best)
@@ -60,7 +63,11 @@ class EarlyStopping:
         if sign > 0
         else 'stopping after iteration %d: %s has not fallen below %s by more '
         'than %s in %d rows (stopping.patience)',
-        *(self.last, config.metric, self.best, config.min_delta, self.waited),
+        self.last,
+        config.metric,
+        self.best,
+        config.min_delta,
+        self.waited,
       )
 
   def due(self, iteration: int) -> bool:

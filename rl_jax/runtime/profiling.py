@@ -8,7 +8,7 @@ from typing import Any
 from absl import logging
 import jax
 
-COMPILED = '/jax/core/compile/backend_compile_duration'
+from rl_jax.runtime.compilation import COMPILED
 
 
 class _Compilations:

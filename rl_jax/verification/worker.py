@@ -201,7 +201,10 @@ def _work(task, fd, settings):
     for standard in (0, 1, 2):  # what the task prints is discarded
       os.dup2(null, standard)
     connection = Connection(fd)
-    send = lambda *reply: connection.send_bytes(json.dumps(reply).encode())
+
+    def send(*reply):
+      return connection.send_bytes(json.dumps(reply).encode())
+
     host = session_host.Host(task) if settings['sessions'] else None
     while True:
       for number, *request in pickle.loads(connection.recv_bytes()):

@@ -19,7 +19,7 @@ from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts import collect
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
@@ -145,9 +145,8 @@ def run(
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=G,
-    max_response_tokens=2,
-    mesh=mesh,
+    EngineConfig(group_size=G, max_response_tokens=2),
+    mesh,
   )
   prompts = PromptSet(Letters(), 'train', tokenizer, limit, 'skip')
   collector = collect.Collector(
@@ -156,7 +155,7 @@ def run(
     score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=Watched(),
+    judging=collect.Judging(Watched()),
     key=KEY,
   )
   with jax.transfer_guard('disallow'):

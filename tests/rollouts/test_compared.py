@@ -18,7 +18,7 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.rollouts import collect
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.judges import Asked, Judges
 from rl_jax.rollouts.learned import LearnedRewards
@@ -108,9 +108,8 @@ def run(method, own, other, **parts):
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=G,
-    max_response_tokens=2,
-    mesh=mesh,
+    EngineConfig(group_size=G, max_response_tokens=2),
+    mesh,
   )
   engine = dataclasses.replace(engine, generate=jax.jit(generate))
   engine = dataclasses.replace(engine, variant=lambda transforms: engine)
@@ -124,9 +123,8 @@ def run(method, own, other, **parts):
     score=lambda params, traj, method: (traj, {}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(Moves(), 0)),
+    judging=collect.Judging(TextVerifier(VerifierPool(Moves(), 0)), **parts),
     key=KEY,
-    **parts,
   )
   method = method.as_arrays()
   with jax.transfer_guard('disallow'):

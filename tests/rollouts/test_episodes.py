@@ -269,7 +269,6 @@ def test_openings_are_journaled(bad, tmp_path):
     pool = SessionPool(task, 1, 0.5)
     episodes = Episodes(
       task,
-      pool,
       JournaledPool(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),

@@ -12,7 +12,7 @@ from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models import heads, transformer
 from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.judges import Asked, Judges, Reader
 from rl_jax.rollouts.rubric import Reviser
 from rl_jax.rollouts.sampling import SamplingConfig
@@ -85,9 +85,8 @@ def test_texts_are_greedy_answers(model, mesh):
   engine = make_engine(
     cfg,
     SamplingConfig.ended_by(stop, greedy=True),
-    group_size=1,
-    max_response_tokens=3,
-    mesh=mesh,
+    EngineConfig(group_size=1, max_response_tokens=3),
+    mesh,
   )
   key = jax.random.key(0)
   fixed = {'engine': engine, 'stop': stop, 'key': key}

@@ -20,7 +20,12 @@ from rl_jax.rollouts.drafts import (
   PreviousResponses,
   PromptLookup,
 )
-from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
+from rl_jax.rollouts.generate import Limits
+from rl_jax.rollouts.generate_with_drafts import (
+  DraftSource,
+  Kept,
+  generate_with_drafts,
+)
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -80,9 +85,12 @@ def plain(sampling, cfg=CFG, **limits):
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
   run = lambda *args: generate_with_drafts(
-    *(args[0], cfg, *args[1:], {}),
-    drafts=drafts,
-    **{'max_new_tokens': T, **limits},
+    args[0],
+    cfg,
+    *args[1:],
+    Kept({}),
+    source=DraftSource(drafts),
+    limits=Limits(**{'max_new_tokens': T, **limits}),
   )
   found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
   return found[0], *found[2].tolist()[:2]
@@ -181,9 +189,14 @@ def test_a_known_response_is_accepted_whole():
   @jax.jit
   def run(memory):
     return generate_with_drafts(
-      *(params, CFG, start, KEY, sampling, memory),
-      drafts=drafts,
-      max_new_tokens=T,
+      params,
+      CFG,
+      start,
+      KEY,
+      sampling,
+      Kept(memory),
+      source=DraftSource(drafts),
+      limits=Limits(T),
     )
 
   for _ in range(2):
@@ -209,11 +222,14 @@ def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
   run = lambda params, traj, *args: generate_with_drafts(
-    *(own, CFG, traj, KEY, *args, {}, params),
-    drafts=drafts,
-    model=CFG,
-    max_new_tokens=T,
-    slots=slots,
+    own,
+    CFG,
+    traj,
+    KEY,
+    *args,
+    Kept({}, params),
+    source=DraftSource(drafts, CFG),
+    limits=Limits(T, slots),
   )
   found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
@@ -344,10 +360,14 @@ def test_guesses_that_are_kept(coupling, kept):
   )
   drafts = DraftModel(path='', tokens=1, threshold=1.0, coupling=coupling)
   found, _, (passes, tokens, drafted) = generate_with_drafts(
-    *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}, other),
-    drafts=drafts,
-    model=cfg,
-    max_new_tokens=3,
+    params,
+    cfg,
+    start,
+    KEY,
+    rollouts.SamplingConfig(),
+    Kept({}, other),
+    source=DraftSource(drafts, cfg),
+    limits=Limits(3),
   )
   assert tokens == 2 * rows and drafted == passes
   np.testing.assert_allclose(2 - int(passes) / rows, kept, atol=0.02)
@@ -375,11 +395,14 @@ def test_a_token_without_probability_is_never_kept():
       max_response_tokens=4,
     )
     found, *_ = generate_with_drafts(
-      *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}),
-      constant(other)[1],
-      drafts=DraftModel(path='', tokens=3, threshold=1.0),
-      model=cfg,
-      max_new_tokens=4,
+      params,
+      cfg,
+      start,
+      KEY,
+      rollouts.SamplingConfig(),
+      Kept({}, constant(other)[1]),
+      source=DraftSource(DraftModel(path='', tokens=3, threshold=1.0), cfg),
+      limits=Limits(4),
     )
     np.testing.assert_array_equal(found.response_BT, int(own[1] > 0.5))
 
@@ -418,13 +441,6 @@ def test_memory_of_prompts():
   assert (found[:, 2:] == NONE).all()
 
 
-def test_settings_are_checked():
-  with pytest.raises(ValueError, match=r'PromptLookup.tokens = 0'):
-    PromptLookup(tokens=0)
-  with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
-    PreviousResponses(prompts=0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
   'drafts',
@@ -448,11 +464,14 @@ def test_the_law_of_tokens(drafts):
 
   noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
   found, _, (passes, tokens, _) = generate_with_drafts(
-    *(params, cfg, begun(rows), KEY, rollouts.SamplingConfig(), {}),
-    jax.tree.map(lambda x: x + noise(x), params),  # of a draft model
-    drafts=drafts,
-    model=cfg,
-    max_new_tokens=3,
+    params,
+    cfg,
+    begun(rows),
+    KEY,
+    rollouts.SamplingConfig(),
+    Kept({}, jax.tree.map(lambda x: x + noise(x), params)),
+    source=DraftSource(drafts, cfg),
+    limits=Limits(3),
   )
   assert tokens == 2 * rows and passes < 0.95 * tokens
   first, second = np.divmod(np.arange(25), 5)

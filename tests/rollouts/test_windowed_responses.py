@@ -15,8 +15,8 @@ from rl_jax.learning.score import with_scores
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts import windows
-from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.collect import Judging, RolloutConfig
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
@@ -66,9 +66,8 @@ def collector():
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=1,
-    max_response_tokens=T,
-    mesh=mesh,
+    EngineConfig(group_size=1, max_response_tokens=T),
+    mesh,
   )
   prompts = PromptSet(task, 'train', CharTokenizer(task.alphabet), 8)
   return windows.WindowedCollector(
@@ -77,7 +76,7 @@ def collector():
     score=lambda params, traj, method: (traj, {}),
     prompts=prompts,
     selector=HostSelector(ShuffledPass(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(task, num_workers=0)),
+    judging=Judging(TextVerifier(VerifierPool(task, num_workers=0))),
     key=KEY,
   )
 

@@ -44,6 +44,17 @@ class Client:
     )
 
 
+def stdio_client(server, errlog):
+  """The server; what it says on its standard error goes to errlog."""
+  server.log = errlog
+  if server.command == 'broken':
+    errlog.write(
+      "Traceback:\nModuleNotFoundError: No module named 'numbers_'\n\n"
+    )
+    errlog.flush()
+  return server
+
+
 class StdioServerParameters:
   """What a server is started with."""
 

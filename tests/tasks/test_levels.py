@@ -75,8 +75,3 @@ def test_limits_of_rewards_are_those_of_the_tasks():
 def test_what_is_no_task_of_levels_is_refused(tasks, message):
   with pytest.raises(ValueError, match=message):
     Levels(tasks)
-
-
-def test_num_train_has_a_limit():
-  with pytest.raises(ValueError, match='Levels.num_train = 0'):
-    Levels(TASK.tasks, num_train=0)

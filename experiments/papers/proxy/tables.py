@@ -59,10 +59,13 @@ def courses(rows: Sequence[Line]) -> Cells:
   """
   arms = by_arm(rows)
   numbers = {name: _numbers(seeds) for name, seeds in arms.items()}
-  column = lambda key: {
-    name: {seed: one[key] for seed, one in seeds.items()}
-    for name, seeds in numbers.items()
-  }
+
+  def column(key):
+    return {
+      name: {seed: one[key] for seed, one in seeds.items()}
+      for name, seeds in numbers.items()
+    }
+
   gains = intervals.against(column('last'), sweep.NAIVE)
   falls = intervals.against(column('fall'), sweep.NAIVE)
   header = ['run', 'seeds', 'largest rule', 'KL there', 'last rule', 'KL']
@@ -70,9 +73,10 @@ def courses(rows: Sequence[Line]) -> Cells:
   header += [cells_lib.ADJUSTED, 'fall to GRPO', '95% paired']
   table = [header]
   for name, seeds in numbers.items():
-    mean = lambda key, form='.2f', seeds=seeds: format(
-      np.mean([one[key] for one in seeds.values()]), form
-    )
+
+    def mean(key, form='.2f', seeds=seeds):
+      return format(np.mean([one[key] for one in seeds.values()]), form)
+
     fall_S = np.array([one['fall'] for one in seeds.values()])
     table.append(
       [

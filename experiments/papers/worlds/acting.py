@@ -169,9 +169,9 @@ def measured(world: str, name: str, given: list[Moved]) -> influences.Line:
         found = compared(forward, methods, parts, states)
       except (AssertionError, AttributeError, TypeError, ValueError):
         # Tracing each of them takes longer than all at once.
-        traced = lambda methods, parts=parts: numbers_of(
-          forward, methods, parts, states
-        )
+        def traced(methods, parts=parts):
+          return numbers_of(forward, methods, parts, states)
+
         methods = influence.tracing(traced, methods)
         found = compared(forward, methods, parts, states)
       # What a selector changes is not seen on given rows.
@@ -204,9 +204,12 @@ def main(argv):
   path = _OUT.value
   lines = metrics.read_jsonl(path) if os.path.exists(path) else []
   known = {(line['world'], line['method']) for line in lines}
-  missing = lambda world, names, baseline: [
-    name for name in names if name != baseline and (world, name) not in known
-  ]
+
+  def missing(world, names, baseline):
+    return [
+      name for name in names if name != baseline and (world, name) not in known
+    ]
+
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     names = missing(world, sweep.methods_of(world), sweep.BASELINE)
     given = moved_rows(world) if names else []

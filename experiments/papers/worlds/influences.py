@@ -39,7 +39,10 @@ def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
 
 def line(world: str, name: str, found: dict[str, Any]) -> Line:
   """`found` has NUMBERS, whether it acts, and by piece its cos and ratio."""
-  rounded = lambda x: round(float(x), 5)
+
+  def rounded(x):
+    return round(float(x), 5)
+
   return {
     'world': world,
     'method': name,

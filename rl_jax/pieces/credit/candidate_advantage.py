@@ -50,7 +50,10 @@ class CandidateAdvantage(Credit):
       ends_B = row_inputs.read(traj, 'candidate_ends_B')
       value_B = jnp.where(ends_B > 0, value_B, head_B)
     kept_B = row_inputs.read(traj, 'candidate_B') * traj.valid_B
-    grouped = lambda x: by_group(x, traj.group_size)
+
+    def grouped(x):
+      return by_group(x, traj.group_size)
+
     return CreditOut(
       ungroup(masked_center(grouped(value_B), grouped(kept_B), axis=1))
     )

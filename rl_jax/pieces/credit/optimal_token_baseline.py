@@ -37,7 +37,10 @@ class OptimalTokenBaseline(Credit):
     mask_BT = traj.mask_BT * traj.valid_B[:, None]
     if credit.ndim == 1:
       credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
-    group = lambda x: by_group(x, traj.group_size)
+
+    def group(x):
+      return by_group(x, traj.group_size)
+
     return_NGT, mask_NGT = group(credit), group(mask_BT)
     weight_NGT = group(_path_weight(traj))
     # Taking one return off first keeps equal ones exactly at 0.

@@ -30,6 +30,9 @@ class SegmentDifference(Credit):
     position_T = jnp.arange(traj.mask_BT.shape[1])
     behind_BTC = cut_BC[:, None, :] < position_T[None, :, None]
     segment_BT = behind_BTC.sum(axis=2)  # 0: before the first cut
-    value = lambda i: jnp.take_along_axis(ends_BC, i, axis=1)
+
+    def value(i):
+      return jnp.take_along_axis(ends_BC, i, axis=1)
+
     difference_BT = value(segment_BT) - value(jnp.maximum(segment_BT - 1, 0))
     return CreditOut(jnp.where(segment_BT > 0, difference_BT, 0.0))

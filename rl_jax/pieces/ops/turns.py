@@ -32,9 +32,10 @@ class TurnView:
     """Sums over the trained tokens of each turn, [B, K]."""
     kept_BT = jnp.where(self.mask_BT > 0, x_BT, 0.0)
     width = self.played_BK.shape[1]
-    add = lambda x_T, index_T: jax.ops.segment_sum(
-      x_T, index_T, num_segments=width
-    )
+
+    def add(x_T, index_T):
+      return jax.ops.segment_sum(x_T, index_T, num_segments=width)
+
     return jax.vmap(add)(kept_BT, self.index_BT)
 
   def on_tokens(self, x_BK: Array) -> Array:

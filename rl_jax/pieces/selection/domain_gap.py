@@ -108,9 +108,10 @@ class DomainGap(Selector):
     known_NG = jnp.isfinite(reward_NG)
     own_ND = jax.nn.one_hot(jnp.asarray(ids) % self.domains, self.domains)
     sums_N = jnp.where(known_NG, reward_NG, 0.0).sum(1)
-    push = lambda name, new_N: jnp.concatenate(
-      [(new_N @ own_ND)[None], state[name][:-1]]
-    )
+
+    def push(name, new_N):
+      return jnp.concatenate([(new_N @ own_ND)[None], state[name][:-1]])
+
     rewards = push('rewards', sums_N)
     samples = push('samples', known_NG.sum(1).astype(jnp.float32))
     batches = state['batches'] + 1

@@ -130,7 +130,10 @@ class FeedbackReward(Shaping):
     phi_MF = jnp.asarray(feedback.features(self.factors))
     losses = feedback.classification_loss, feedback.ranking_loss
     slope = jax.grad(losses[self.kind == RANKING])
-    step = lambda _, w: w - self.rate * slope(w, phi_MF, state['known'])
+
+    def step(_, w):
+      return w - self.rate * slope(w, phi_MF, state['known'])
+
     weight = jax.lax.fori_loop(0, self.steps, step, state['weight'])
     score_M, state = phi_MF @ weight, state | {'weight': weight}
     if self.kind == CLASSIFICATION:

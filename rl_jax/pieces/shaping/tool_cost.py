@@ -53,9 +53,12 @@ class ToolCost(Shaping):
   def _least(self, call_B, traj):
     """n of the group, on each of its rows."""
     right_B = row_inputs.right_B(traj, self.correct_above)
-    least = lambda here_B: by_group(
-      jnp.where(here_B, call_B, jnp.inf), traj.group_size
-    ).min(axis=1)
+
+    def least(here_B):
+      return by_group(jnp.where(here_B, call_B, jnp.inf), traj.group_size).min(
+        axis=1
+      )
+
     right_N, valid_N = least(right_B), least(traj.valid_B > 0)
     found_N = jnp.where(jnp.isfinite(right_N), right_N, valid_N)
     found_N = jnp.where(jnp.isfinite(found_N), found_N, 0.0)

@@ -337,8 +337,10 @@ class Checkpointer:
           logging.warning('checkpoint %d stays in place: %s', newer, error)
         else:
           logging.warning(
-            'the run continues after step %d: checkpoint %d is kept as %s',
-            *(step, newer, os.path.basename(kept)),
+            'the run goes on after step %d: checkpoint %d is kept as %s',
+            step,
+            newer,
+            os.path.basename(kept),
           )
 
   def _usable(self, step: int | None) -> int | None:

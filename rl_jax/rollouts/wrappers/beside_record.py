@@ -86,7 +86,9 @@ def record_rows(
   if long:
     logging.warning(
       '%d of %d recorded responses have more than %d tokens and weigh nothing',
-      *(long, len(examples), width),
+      long,
+      len(examples),
+      width,
     )
   return response, kind, reward, live
 

@@ -73,7 +73,10 @@ class CandidateSteps(SharedPrefix, Continuations):
     inside_BT = jnp.arange(T)[None] <= cut_B[:, None]
     mask_BT = traj.mask_BT * inside_BT
     known_B = (traj.valid_B > 0) & jnp.isfinite(value_B)
-    grouped = lambda x: by_group(x, traj.group_size)
+
+    def grouped(x):
+      return by_group(x, traj.group_size)
+
     step_NGT = grouped(jnp.where(mask_BT > 0, traj.response_BT, -1))
     same_NGG = (step_NGT[:, :, None] == step_NGT[:, None]).all(-1)
     same_NGG &= grouped(known_B)[:, None]

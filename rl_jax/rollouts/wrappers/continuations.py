@@ -44,7 +44,10 @@ class Continuations(RolloutWrapper):
 
     Rows without a cut stay whole and finished. New serials make the draws new.
     """
-    repeat = lambda x: jnp.repeat(x, self.samples, axis=0)
+
+    def repeat(x):
+      return jnp.repeat(x, self.samples, axis=0)
+
     N, T = traj.num_prompts, traj.response_BT.shape[1]
     size = traj.group_size * self.samples
     none_B = repeat(cut_B == NO_CUT)

@@ -56,11 +56,17 @@ class DatasetReset(RolloutWrapper):
     self, traj: Trajectories, key: Array, token_NT: Array, length_N: Array
   ) -> Trajectories:
     """Rows with the first tokens of their group's reference."""
-    per_row = lambda x: jnp.repeat(x, traj.group_size, axis=0)
+
+    def per_row(x):
+      return jnp.repeat(x, traj.group_size, axis=0)
+
     keys_B = randomness.row_keys(
       randomness.purpose_key(key, randomness.CUTS), traj.row_id_B2
     )
-    draw = lambda n: randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
+    def draw(n):
+      return randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
     prefix_B = self._prefix_lengths(per_row(length_N), draw(0), draw(1))
     begun = begin_with(traj, per_row(token_NT), prefix_B)
     return begun.replace(extras={**traj.extras, 'prefix_B': prefix_B})

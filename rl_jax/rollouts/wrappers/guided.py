@@ -100,7 +100,9 @@ def join_groups(
   )
 
   def join(a, b):
-    split = lambda x: x.reshape(N, G, *x.shape[1:])
+    def split(x):
+      return x.reshape(N, G, *x.shape[1:])
+
     both = jnp.concatenate([split(a), split(b)], axis=1)
     return both.reshape(2 * N * G, *a.shape[1:])
 

@@ -83,7 +83,10 @@ class ReflectedClones(RolloutWrapper):
     keys_B = randomness.row_keys(
       randomness.purpose_key(key, randomness.CUTS), traj.row_id_B2
     )
-    draw = lambda n: randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
+    def draw(n):
+      return randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
     text_B = jnp.floor(draw(1) * len(ids_ML)).astype(jnp.int32)
     failed_B = (traj.valid_B > 0) & (traj.reward_B <= self.solved_above)
     wanted_B = failed_B & (draw(0) < self.clone_rate)

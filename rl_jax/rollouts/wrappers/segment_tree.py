@@ -101,7 +101,10 @@ class SegmentTree(RolloutWrapper):
     """What the credit reads."""
     sample_B, sizes = traj.row_id_B2[:, 1], self._leaves(traj.group_size)
     none_B0 = jnp.zeros((len(sample_B), 0), jnp.int32)
-    columns = lambda xs: jnp.stack(xs, axis=1) if xs else none_B0
+
+    def columns(xs):
+      return jnp.stack(xs, axis=1) if xs else none_B0
+
     return traj.replace(
       extras={
         **traj.extras,
@@ -132,13 +135,17 @@ class SegmentTree(RolloutWrapper):
       owners.append(first_B + jnp.repeat(behind_M, size))
     writer_BT, owner_BT = (
       trees.on_edges(
-        *(jnp.stack(rows, axis=1), traj.extras['edge_end_BK']),
+        jnp.stack(rows, axis=1),
+        traj.extras['edge_end_BK'],
         traj.mask_BT.shape[1],
       )
       for rows in (writers, owners)
     )
     own_BT = owner_BT == row_B[:, None]
-    written = lambda x_BT: jnp.take_along_axis(x_BT, writer_BT, axis=0)
+
+    def written(x_BT):
+      return jnp.take_along_axis(x_BT, writer_BT, axis=0)
+
     kind_BT = written(traj.kind_BT)
     return traj.replace(
       kind_BT=jnp.where(~own_BT & (kind_BT == POLICY), FORCED, kind_BT),
@@ -149,7 +156,9 @@ class SegmentTree(RolloutWrapper):
   def _trained(self, traj: Trajectories) -> Trajectories:
     """Own, uncertain tokens of segments that have an advantage."""
     edge_BK = trees.edge_advantages(
-      *(traj.reward_B, traj.valid_B, traj.extras['node_BK']),
+      traj.reward_B,
+      traj.valid_B,
+      traj.extras['node_BK'],
       traj.group_size,
       scaled=False,
     )

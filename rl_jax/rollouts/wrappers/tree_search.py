@@ -177,7 +177,10 @@ class TreeSearch(RolloutWrapper):
     """Rows that wait after the first start_N tokens of a row of each group."""
     N, T = every.num_prompts, every.response_BT.shape[1]
     G = every.group_size // (1 + self.expansions)
-    repeat = lambda x: jnp.repeat(x, G, axis=0)
+
+    def repeat(x):
+      return jnp.repeat(x, G, axis=0)
+
     row_B = repeat(jnp.arange(N) * every.group_size + row_N)
     kept_BT = jnp.arange(T)[None] < repeat(start_N)[:, None]
     sample_G = jnp.arange(G, dtype=jnp.int32)
@@ -280,7 +283,10 @@ class _Tree:
 
 def _mapped(function, traj, *others):
   """The trajectories with their rows changed, not their prompts."""
-  bare = lambda t: t.replace(**dict.fromkeys(_PROMPT_FIELDS), group_size=0)
+
+  def bare(t):
+    return t.replace(**dict.fromkeys(_PROMPT_FIELDS), group_size=0)
+
   found = jax.tree.map(function, bare(traj), *map(bare, others))
   kept = {name: getattr(traj, name) for name in _PROMPT_FIELDS}
   return found.replace(**kept, group_size=traj.group_size)

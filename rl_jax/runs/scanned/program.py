@@ -241,7 +241,9 @@ class WholeRuns:
     """
 
     def all_runs(shared, runs):
-      one = lambda run: self._run(shared, run, keep)
+      def one(run):
+        return self._run(shared, run, keep)
+
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
     of_runs, whole = PartitionSpec('runs'), PartitionSpec()

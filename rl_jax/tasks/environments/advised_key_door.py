@@ -163,8 +163,13 @@ def action_values(
 def _learned(layout, seed, subgoal, steps, listens):
   stream = draws.Draws('q learning', seed, subgoal, listens)
   table: dict[State, np.ndarray] = {}
-  values = lambda state: table.setdefault(state, np.zeros(len(ACTIONS)))
-  begin = lambda: (*layout.start, subgoal if listens else 0)
+
+  def values(state):
+    return table.setdefault(state, np.zeros(len(ACTIONS)))
+
+  def begin():
+    return (*layout.start, subgoal if listens else 0)
+
   state, age = begin(), 0
   for _ in range(steps):
     if stream.uniform() < _EXPLORE:

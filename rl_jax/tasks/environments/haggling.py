@@ -74,7 +74,10 @@ class Haggling(EnvironmentTask):
     """The types of a split."""
     reserves = range(1, self.prices // 2 + 1)
     every = itertools.product(range(len(APPEALS)), reserves, PATIENCE)
-    held_out = lambda seller: sum(seller) % 4 == 0
+
+    def held_out(seller):
+      return sum(seller) % 4 == 0
+
     return [
       seller
       for seller in map(Seller._make, every)

@@ -55,7 +55,9 @@ class HintedKeywords(EnvironmentTask):
     return self._document(draws.Draws('document', seed_of(example)))
 
   def _document(self, stream):
-    shuffled = lambda x: sorted(x, key=lambda _: stream.uniform())
+    def shuffled(x):
+      return sorted(x, key=lambda _: stream.uniform())
+
     others = [x for x in LETTERS if x not in KEYWORDS]
     chosen = shuffled(KEYWORDS)[:2] + shuffled(others)[: self.words - 2]
     return ''.join(shuffled(chosen))

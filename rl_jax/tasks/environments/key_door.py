@@ -234,10 +234,13 @@ class Walk:
 def _layout(size: int, seed: int) -> Layout:
   stream = draws.Draws('grid', size, seed)
   wall = 1 + stream.below(size - 2)
-  cell = lambda low, high: (
-    low + stream.below(high - low),
-    stream.below(size),
-  )
+
+  def cell(low, high):
+    return (
+      low + stream.below(high - low),
+      stream.below(size),
+    )
+
   return Layout(
     size=size,
     wall=wall,

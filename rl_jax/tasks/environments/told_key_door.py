@@ -90,12 +90,14 @@ class ToldKeyDoor(KeyDoor):
     import jax.numpy as jnp
 
     del length_B  # padding has no letter
-    back = lambda x_BT, n: jnp.pad(
-      x_BT[:, : x_BT.shape[1] - n], ((0, 0), (n, 0)), constant_values=-1
-    )
-    places = lambda text: jnp.asarray(
-      [tokenizer.encode(letter)[0] for letter in text]
-    )
+
+    def back(x_BT, n):
+      return jnp.pad(
+        x_BT[:, : x_BT.shape[1] - n], ((0, 0), (n, 0)), constant_values=-1
+      )
+
+    def places(text):
+      return jnp.asarray([tokenizer.encode(letter)[0] for letter in text])
 
     def digit(text, n):
       """Place in the text of the letter n tokens before, -1: none of it."""

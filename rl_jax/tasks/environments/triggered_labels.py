@@ -103,7 +103,10 @@ class Prompting:
     if digit < self._task.inputs:
       text = f'{self._prompt}|{digit}='
       return Reply(ask=Ask(CLASSIFIER, text, tuple(LABELS)))
-    mean = lambda numbers: sum(numbers) / len(self._gaps)
+
+    def mean(numbers):
+      return sum(numbers) / len(self._gaps)
+
     whole = len(self._task.trigger)
     rewards = {
       base.OUTCOME: mean([float(gap > 0) for gap in self._gaps]),

@@ -43,7 +43,8 @@ class WithTools:
     cannot be read), 'sql:FILE' (a database of SQLite), 'search:FILE' (texts in
     JSONL, by BM25, extra 'search'), or
     'PATH.py:NAME', 'MODULE:NAME' or a function with typed arguments and a
-    docstring (see tool_functions.schema).
+    docstring (see tool_functions.schema). If its first argument has the type
+    Example, it gets that of the episode there.
   prices: of a call, by the tool's name; others cost 1.
   shown: 'template' gives the schemas to the model's chat template as its
     variable `tools`, and results have the role `tool`; 'text' writes them into
@@ -272,7 +273,7 @@ class Conversation:
       most = self._task.turn_seconds
       return f'error: no time left: all calls of a turn have {most:g} seconds'
     try:
-      return tool_functions.call(function, call.arguments)
+      return tool_functions.call(function, call.arguments, self._example)
     except tool_functions.ToolError as error:
       return f'error: {error}'
 

@@ -196,7 +196,9 @@ def mount_private_files(
 
 
 def _mount(source, target, kind, flags, data):
-  encode = lambda text: None if text is None else text.encode()
+  def encode(text):
+    return None if text is None else text.encode()
+
   result = _libc.mount(
     encode(source),
     target.encode(),
@@ -289,7 +291,10 @@ def _filter(column, architecture):
   ]
   end = len(code)
   labels |= {'allowed': end - 3, 'refuse': end - 2, 'kill': end - 1}
-  place = lambda i, to: labels[to] - i - 1 if isinstance(to, str) else to
+
+  def place(i, to):
+    return labels[to] - i - 1 if isinstance(to, str) else to
+
   return [
     (operation, place(i, yes), place(i, no), operand)
     for i, (operation, yes, no, operand) in enumerate(code)

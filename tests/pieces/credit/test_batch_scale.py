@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import credit
 from rl_jax.pieces.roles import CreditContext
@@ -93,9 +92,3 @@ def test_nonzero_scale_edges(toy):
   np.testing.assert_array_equal(
     credit.NonzeroScale()(CreditContext(0 * REWARD, traj)).value, 0
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='BatchScale.eps = 0'):
-    credit.BatchScale(eps=0.0)

@@ -111,8 +111,3 @@ def test_nothing_to_compare_is_zero(toy):
     found = credit.RobustReturn()(CreditContext(jnp.array(reward), traj)).value
     found = credit.GroupCenter()(CreditContext(found, traj)).value
     np.testing.assert_array_equal(found, 0.0)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='RobustReturn.rho = 1.0'):
-    credit.RobustReturn(rho=1.0)

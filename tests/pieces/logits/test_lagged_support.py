@@ -140,12 +140,6 @@ def test_one_copy_has_one_period(toy):
     validate(both, group_size=8, has_value_head=True)
 
 
-def test_settings_are_checked():
-  """Naming the field."""
-  with pytest.raises(ValueError, match='LaggedSupport.p = 0.0'):
-    LaggedSupport(p=0.0)
-
-
 @pytest.mark.slow
 def test_packed_logits_see_the_same_copy(tiny, sampled):
   """E1: log-probs and gradients of packed responses."""

@@ -92,9 +92,3 @@ def test_dropped_rows_have_no_gradient(toy):
   _, push = evaluate(toy, losses.DisCO(tau=1.0), weight_B=weight)
   np.testing.assert_allclose(push[:2], [[1.0], [-1.0]], rtol=1e-6)
   assert push[2, 0] == 0
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='DisCO.tau = 0'):
-    losses.DisCO(tau=0.0)

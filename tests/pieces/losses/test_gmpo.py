@@ -78,9 +78,3 @@ def test_masked_tokens_do_not_enter_the_mean(toy):
   """Token 0 only: e^.3."""
   actual = coefficient(toy, [0.3, -0.1], 1.0, mask_BT=np.array([[1.0, 0]]))
   np.testing.assert_allclose(actual[0] / 2, np.exp(0.3), rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='GMPO.log_clip_low = -1'):
-    losses.GMPO(log_clip_low=-1.0)

@@ -77,9 +77,3 @@ def test_the_weight_never_exceeds_that_of_the_token_after_a_fall(toy):
   """From the first ratio below 1 on, w <= r."""
   ratio = np.array([[0.9, 5.0, 1.2, 2.0]])
   assert (coefficient(toy, LOOSE, ratio) <= ratio * (1 + 1e-6)).all()
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='score, ppo'):
-    losses.MinPRO(form='product')

@@ -109,11 +109,3 @@ def test_invalid_rows_do_not_enter_the_rate(toy):
   valid = np.array([1.0, 1, 0, 0])
   actual = coefficient(toy, valid_B=valid)
   np.testing.assert_allclose(actual[:2], [0.5, -0.5], rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='NFT.normalize = 3'):
-    losses.NFT(normalize=3)
-  with pytest.raises(ValueError, match='NFT.negative_floor = 0'):
-    losses.NFT(negative_floor=0.0)

@@ -54,9 +54,3 @@ def test_targets_must_come_from_somewhere():
   )
   with pytest.raises(ValueError, match='value_target'):
     validate(method, group_size=1, has_value_head=True)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='ValueClip.clip = 0'):
-    losses.ValueClip(clip=0.0)

@@ -41,8 +41,3 @@ def test_target_zero_is_a_penalty_on_entropy(toy):
     (bonus(LossContext({'entropy': x}, traj, KEY)).value * MASK).sum() / 3
   )
   np.testing.assert_allclose(gradient, jax.grad(value)(ENTROPY), rtol=1e-6)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='EntropyTarget.target = -1.0'):
-    regularizers.EntropyTarget(target=-1.0)

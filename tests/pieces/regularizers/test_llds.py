@@ -70,9 +70,3 @@ def test_a_bad_token_ends_an_action(toy):
   np.testing.assert_allclose(alone, [[0.2, 0, 0, 0, 0]], rtol=1e-6)
   together = toy.coefficient(piece, LOGP, advantages_BT=GOOD, **base)
   np.testing.assert_array_equal(together, 0)
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='action, response'):
-    regularizers.LLDS(gate='token')

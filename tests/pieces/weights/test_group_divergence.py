@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import weights
 from rl_jax.pieces.roles import LossContext
@@ -68,9 +67,3 @@ def test_scale_of_the_divergence_does_not_count(toy):
   np.testing.assert_allclose(
     evaluate(toy, 5 * base + 2), evaluate(toy, base), rtol=1e-5
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='GroupDivergenceWeight.alpha = 0.5'):
-    weights.GroupDivergenceWeight(alpha=0.5)

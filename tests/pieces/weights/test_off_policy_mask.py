@@ -128,10 +128,3 @@ def test_the_masks_are_added_on_the_command_line():
     weights.DivergenceMask(limit=0.02, estimator='k2'),
   )
   assert regularizers.CorrectedKL(coef=0.01) in config.method.losses
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='OffPolicyMask.threshold = -0.5'):
-    weights.OffPolicyMask(threshold=-0.5)
-  with pytest.raises(ValueError, match="OffPolicyMask.old = 'sampler'"):
-    weights.OffPolicyMask(old='sampler')

@@ -171,21 +171,3 @@ def test_no_mismatch_is_no_weight(toy, piece):
   ratio = np.where(mask > 0, 1.0, 400.0)
   weight, _ = evaluate(toy, piece, ratio, mask)
   np.testing.assert_array_equal(weight, mask)
-
-
-def test_fields_are_checked():
-  """The intervals must hold 1; the limit is positive."""
-  with pytest.raises(ValueError, match='IcePop.low = 1.5'):
-    weights.IcePop(low=1.5)
-  with pytest.raises(ValueError, match='IcePop.high = 0.5'):
-    weights.IcePop(high=0.5)
-  with pytest.raises(ValueError, match='SequenceMask.high = 0.9'):
-    weights.SequenceMask(high=0.9)
-  with pytest.raises(ValueError, match='TruncatedImportance.limit = 0'):
-    weights.TruncatedImportance(limit=0.0)
-  with pytest.raises(ValueError, match='token, sequence'):
-    weights.TruncatedImportance(level='row')
-  with pytest.raises(ValueError, match='DivergenceMask.limit = 0.0'):
-    weights.DivergenceMask(limit=0.0)
-  with pytest.raises(ValueError, match="DivergenceMask.estimator = 'k1'"):
-    weights.DivergenceMask(estimator='k1')

@@ -147,11 +147,6 @@ def test_the_record_wins(toy, records):
   assert {*edges.lose_NE[edges.weight_NE > 0].tolist()} == {0, 1}
 
 
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='BesideRecord.coef'):
-    BesideRecord(coef=2.0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['spin', 'seppo'])
 def test_runs_of_the_bandit(toy, tmp_path, name):

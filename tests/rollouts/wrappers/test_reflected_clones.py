@@ -16,7 +16,7 @@ from rl_jax.pieces.piece import CheckContext
 from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
-from rl_jax.rollouts.collect import Collector, RolloutConfig
+from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
 from rl_jax.rollouts.rounds import metrics_of
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
@@ -140,7 +140,7 @@ def replayed(Played, make_episodes):
       score=None,
       prompts=types.SimpleNamespace(task=task, tokenizer=tokenizer, players=1),
       selector=None,
-      verifier=episodes,
+      judging=Judging(episodes),
       key=played.key,
     )
     sampler = Sampler(collector, played.params, 0, 9, None)

@@ -123,11 +123,3 @@ def test_values_are_means_of_the_continuations(toy):
   np.testing.assert_array_equal(found.valid_B, [1, 1, 0, 1])
   # Trained are the tokens that are less likely than .9.
   np.testing.assert_array_equal(found.mask_BT, [[1, 0, 1]] * 4)
-
-
-def test_settings_are_checked():
-  """Naming the field."""
-  with pytest.raises(ValueError, match='SegmentValues.samples = 0'):
-    SegmentValues(samples=0)
-  with pytest.raises(ValueError, match='SegmentValues.threshold = 0'):
-    SegmentValues(threshold=0.0)

@@ -148,12 +148,6 @@ def test_shares_are_checked(shares):
     StagedHints(shares=shares)
 
 
-def test_a_share_that_is_no_number_is_named():
-  """By its place."""
-  with pytest.raises(ValueError, match=r'StagedHints.shares\[0\] = nan'):
-    StagedHints(shares=(float('nan'),))
-
-
 def test_tasks_without_such_hints_are_refused():
   """Naming the piece, the task and what it lacks."""
   with pytest.raises(ValueError, match='StagedHints needs .* Bandit has no me'):

@@ -16,6 +16,7 @@ from rl_jax.tasks import (
   QuestionAnswer,
   WithTools,
 )
+from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.verification.session_host import check_reply
@@ -162,6 +163,24 @@ def returning(what: str):
     'date': datetime.date(2026, 1, 2),
     'long': 'x' * 40_001,
   }[what]
+
+
+def remaining(example: Example, after: int = 0) -> str:
+  """Says what is left of the question."""
+  return example.meta['question'][after:]
+
+
+def test_a_tool_may_read_the_example(tmp_path):
+  """The policy neither sees nor gives the first argument."""
+  found = tool_functions.schema(remaining)['function']['parameters']
+  assert list(found['properties']) == ['after'] and found['required'] == []
+  task = make_task(tmp_path, functions=(remaining,))
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  assert one.step(call('remaining', after=3)).observation.startswith('times 13')
+  assert one.step(call('remaining')).observation.startswith('12 times 13?')
+  wrong = one.step(call('remaining', example='x')).observation
+  assert wrong.startswith("error: remaining has no argument 'example'")
 
 
 class ToolIsBrokenError(ValueError):
