@@ -91,9 +91,10 @@ def test_functions_are_where_the_page_says(page):
 
 @pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
 def test_quoted_lines_are_in_the_files_of_the_page(page):
-  """The line that matters is a line of a file that the page names."""
+  """What a block of text quotes is in a file that the page names."""
   text = page.read_text()
   paths = set(re.findall(r'`(rl_jax/[\w/]+\.py)`', text))
-  lines = {line.strip() for path in paths for line in (ROOT / path).open()}
-  for block in re.findall(r'^ *```python\n(.*?)^ *```', text, re.M | re.S):
+  sources = [(ROOT / path).read_text() for path in paths]
+  lines = {x.strip() for source in sources for x in source.splitlines()}
+  for block in re.findall(r'^ *```text\n(.*?)^ *```', text, re.M | re.S):
     assert {line.strip() for line in block.splitlines()} <= lines, block

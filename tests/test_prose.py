@@ -253,7 +253,7 @@ def test_true_uses_are_not_found(text):
 
 def test_comments_and_messages_are_read():
   """A comment of two lines is one text; keys and names are not read."""
-  source = "x = {'told': 'it is no\\n'}  # it is\n# no word\n"
+  source = "x = {'told': 'it is no {row}'}  # it is\n# no word\n"
   source += "  # it goes\n  # on\ny = f'{x} stands'\n"
   found = [(one.kind, p.name) for one in _texts(source) for _, p in _found(one)]
   assert sorted(found) == [
