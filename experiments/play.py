@@ -37,6 +37,7 @@ from rl_jax.tasks.base import SPLITS
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.environments.base import is_environment, opened, seed_of
 from rl_jax.tasks.templates import render_prompt
+from rl_jax.tasks.wrapped import Wrapped
 from rl_jax.types import POLICY
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -60,7 +61,7 @@ _SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL of any field.')
 
 
 @dataclasses.dataclass(frozen=True)
-class Alone:
+class Alone(Wrapped):
   """A task as its episodes, also one of single responses."""
 
   task: Any
@@ -242,7 +243,7 @@ def main(argv: Sequence[str]) -> None:
     check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)
     tokenizer = ByteTokenizer()
-    if hasattr(config.task, 'alphabet'):
+    if config.task.alphabet is not None:
       tokenizer = policy_lib.task_tokenizer(config.task)
     lines = by_hand(config.task, example, _asked(), tokenizer)
   for line in lines:

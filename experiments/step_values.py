@@ -69,7 +69,9 @@ def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
     num_train=task.num_train,
     num_held_out=max(task.num_validation, task.num_test),
   )
-  count = min(SEEDS[split], getattr(task, 'num_grids', SEEDS[split]))
+  count = SEEDS[split]
+  if isinstance(task, LoggedEpisodes):
+    count = min(count, task.num_grids)
   seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
 

@@ -366,7 +366,7 @@ def _check_evaluation(config: ExperimentConfig) -> None:
 def _check_device_verifier(config: ExperimentConfig) -> None:
   """Raises ValueError if rewards cannot come from tokens only."""
   name = type(config.task).__name__
-  if not hasattr(config.task, 'reward_device'):
+  if not config.task.supports('reward_device'):
     raise ValueError(
       f'verifier.on_device = True, but {name} has no device verifier '
       '(reward_device)'

@@ -7,11 +7,17 @@ import subprocess
 import time
 
 from rl_jax.tasks import KeyDoor
-from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import (
+  Ask,
+  Environment,
+  EnvironmentTask,
+  Reply,
+)
 from rl_jax.verification import child_processes, sandbox
 
 
-class Echo:
+class Echo(Environment):
   """Repeats what it has observed, with the number of the step."""
 
   def reset(self, seed):
@@ -47,7 +53,7 @@ class Misbehaving(EnvironmentTask):
 class Unrepeatable(Misbehaving):
   """An environment that could ask the network."""
 
-  deterministic = False
+  traits = TaskTraits(deterministic=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +116,7 @@ class Different(EnvironmentTask):
     return _Process()
 
 
-class _Process:
+class _Process(Environment):
   def reset(self, seed):
     """Another number each time."""
     return Reply(f'{time.monotonic_ns() % 10**9}')
@@ -120,7 +126,7 @@ class _Process:
     return Reply(done=True)
 
 
-class Whims:
+class Whims(Environment):
   """What happens depends on the first letter of the action."""
 
   def __init__(self, task, number):
@@ -184,7 +190,7 @@ class FewBegin(KeyDoor):
     return super().make(example) if example.id < 4 else _raise()
 
 
-class Asks:
+class Asks(Environment):
   """Each action is passed to a partner, whose answer is what is said next.
 
   task.inside answers itself, so that nobody is asked. 'g' asks without end.
@@ -241,14 +247,14 @@ class Asking(EnvironmentTask):
   endless: bool = False
   partner: str = 'oracle'
   alphabet = LETTERS
-  asks = ('oracle',)
+  traits = TaskTraits(asks=('oracle',))
 
   def make(self, example):
     """Asks."""
     return Asks(self)
 
 
-class Rally:
+class Rally(Environment):
   """A game of two: 'e', 'f', 'g' lose, after 'b' the same player continues.
 
   After five actions the sum of their lengths decides.
@@ -293,7 +299,7 @@ class RallyTask(EnvironmentTask):
 
   failing: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
-  players = 2
+  traits = TaskTraits(players=2)
 
   def make(self, example):
     """A rally."""

@@ -10,10 +10,20 @@ import sys
 import threading
 import time
 
+from rl_jax.tasks.base import Task
+
 
 @dataclasses.dataclass(frozen=True)
-class Misbehaving:
+class Misbehaving(Task):
   """The response names the method that its reward call runs."""
+
+  def num_prompts(self, split):
+    """None: examples come from elsewhere."""
+    return 0
+
+  def example(self, split, index):
+    """There is none."""
+    raise IndexError(index)
 
   def reward(self, example, response):
     """Returns the components, unless the response asks it to misbehave."""

@@ -15,6 +15,7 @@ from rl_jax import overrides, serialization
 from rl_jax.config import EvaluationConfig
 from rl_jax.runs import directory
 from rl_jax.tasks import EvaluationSet
+from rl_jax.tasks.base import Task
 
 TASK = """
 import dataclasses
@@ -262,8 +263,14 @@ class Holder:
   part: object = None
 
 
-class Plain:
+class Plain(Task):
   """A task that is not a dataclass."""
+
+  def num_prompts(self, split):
+    """Of no interest."""
+
+  def example(self, split, index):
+    """Of no interest."""
 
   def reward(self, example, response):
     """Unused."""

@@ -6,6 +6,7 @@ The predictions of experiments/benchmarks/predict.py, made before, are in
 predicted.jsonl.
 """
 
+from collections.abc import Sequence
 import pathlib
 
 from absl import flags
@@ -41,7 +42,7 @@ COLUMNS = (
 )
 
 
-def table(lines: list[dict], predicted: list[dict] = ()) -> str:
+def table(lines: list[dict], predicted: Sequence[dict] = ()) -> str:
   """One row per cell: measured and predicted numbers, target, ratio to torch.
 
   The last measurement of a cell counts. The ratio is the seconds of

@@ -30,7 +30,7 @@ from rl_jax import models, rollouts
 from rl_jax.learning import statistics
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
@@ -71,8 +71,7 @@ def measured(mesh) -> dict:
   engine = make_engine(
     own,
     rollouts.SamplingConfig(),
-    group_size=G,
-    max_response_tokens=T,
+    EngineConfig(group_size=G, max_response_tokens=T),
     mesh=mesh,
   )
   rng = np.random.default_rng(0)
@@ -109,7 +108,7 @@ def measured(mesh) -> dict:
   (gradient, logp), (plain_gradient, plain_logp) = found['own'], found['plain']
   expected_gradient, expected = found['exact']
   again = engine.generate(params, traj=empty, key=key)
-  repeats &= bool(np.array_equal(traj.response_BT, again.response_BT))
+  repeats &= np.array_equal(traj.response_BT, again.response_BT)
   return {
     'attention': own.attention,
     'compute_dtype': own.compute_dtype,
@@ -120,7 +119,7 @@ def measured(mesh) -> dict:
     'sampler': relative(traj.logp_behaviour_BT, logp),
     'sampler_largest': float(np.abs(traj.logp_behaviour_BT - logp).max()),
     'mean_logp': float(np.mean(expected)),
-    'repeats': bool(repeats),
+    'repeats': repeats,
   }
 
 

@@ -27,7 +27,8 @@ from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly
 from rl_jax.runtime.platform import Platform
-from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
@@ -38,7 +39,7 @@ SAID = 24  # tokens of an observation
 LENGTHS = (2, 4, 8, 16)  # turns of an episode
 
 
-class Says:
+class Says(Environment):
   """An episode of so many turns, or one that does not end.
 
   A step takes some microseconds.
@@ -71,9 +72,9 @@ class Constant(EnvironmentTask):
   prompt: int = 64
   microseconds: float = 20.0
   lengths: tuple[int, ...] = ()
-  global_random = False
+  traits = TaskTraits(global_random=False)
 
-  def make(self, example: Any) -> Says:
+  def make(self, example: Example) -> Says:
     """One episode."""
     own = self.lengths
     return Says(self, own[example.id % len(own)] if own else math.inf)

@@ -51,7 +51,7 @@ _REPEATS = _count('repeats', 3, 'Timed rollouts of each kind.')
 
 
 @dataclasses.dataclass(frozen=True)
-class Sleeping:
+class Sleeping(base.Task):
   """Every response has reward 0, after so many seconds."""
 
   seconds: float

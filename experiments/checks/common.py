@@ -8,7 +8,7 @@ A check takes a Case and raises AssertionError, saying what differs and where.
 from collections.abc import Callable, Iterator
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +100,7 @@ def _same_gradients(found, expected):
 def _fields(method: Method) -> Iterator[tuple[str, Any, Any]]:
   """(path, field, value) of every dataclass field of every piece."""
   for path, piece in method.pieces():
-    for field in dataclasses.fields(piece):
+    for field in dataclasses.fields(cast(Any, piece)):
       yield path, field, getattr(piece, field.name)
 
 

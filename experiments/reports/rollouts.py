@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.reports.workdirs import Run
 from rl_jax.records import metrics
-from rl_jax.serialization import StandIn
+from rl_jax.tasks.base import Task
 
 _STEP = re.compile(rb'\{"step": (\d+)[,}]')
 TEXTS = ('prompt', 'response', 'answer', 'error')
@@ -34,8 +34,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
   steps = choose(sizes, max_bytes)
   rows, left_out, used = [], 0, 0
   task = run.config.task if run.config is not None else None
-  task = None if isinstance(task, StandIn) else task
-  as_read = getattr(task, 'as_read', str)
+  as_read = task.as_read if isinstance(task, Task) else str
   with open(path, 'rb') as file:
     for step in steps:
       for offset, size in places[step]:

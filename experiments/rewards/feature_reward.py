@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.tasks import base
-
 
 def fit(gap_EF: np.ndarray, ridge: float, steps: int = 50) -> np.ndarray:
   """w of r(x, y) = sum_f w_f phi_f(x, y), by the loss of Bradley and Terry.
@@ -53,7 +51,7 @@ def gaps(task: Any, names: list[str], most: int) -> np.ndarray:
   for i in range(min(most, task.num_prompts('train'))):
     example = task.example('train', i)
     found = {}
-    for logged in base.logged(task, example):
+    for logged in task.logged(example):
       if not logged.text:
         raise ValueError('--config: features are of texts, not conversations')
       try:

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from rl_jax import checks
 from rl_jax.method import PIECE_TUPLES, Method
 from rl_jax.pieces import calls, row_inputs
 from rl_jax.pieces.ops.masking import (
@@ -102,9 +103,9 @@ def _clean(traj: Trajectories) -> Trajectories:
   """Takes out rows with a non-finite reward and zeroes masked statistics."""
   finite_B = jnp.isfinite(traj.reward_B)
   fields = {
-    name: zero_masked(getattr(traj, name), traj.mask_BT)
-    for name in TOKEN_FIELDS
-    if getattr(traj, name) is not None
+    name: zero_masked(value, traj.mask_BT)
+    for name, value in checks.values(traj, TOKEN_FIELDS).items()
+    if value is not None
   }
   return traj.replace(
     reward_B=jnp.where(finite_B, traj.reward_B, 0.0),

@@ -25,7 +25,7 @@ def matrices(params: Any) -> Any:
 def _dimensions(path, weight):
   from optax.contrib import MuonDimensionNumbers  # slow, and rarely needed
 
-  names = [getattr(key, 'key', None) for key in path]
+  names = [x.key for x in path if isinstance(x, jax.tree_util.DictKey)]
   known = [name for name in names if name in lora.TARGETS]
   if not known:
     return None

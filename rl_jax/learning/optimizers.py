@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rl_jax import checks
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning import critic_steps, eight_bit, muon, schedules
 from rl_jax.learning.master_weights import with_master_weights
@@ -82,8 +83,9 @@ class OptimizerConfig:
         'and the weights of layers are stacked: optimizer.moment_dtype='
         "'int8' or model.lora_rank need less memory, too"
       )
+    values = checks.values(self)
     for field in dataclasses.fields(self):
-      value = getattr(self, field.name)
+      value = values[field.name]
       if field.name in _ADAMW and value != field.default:
         raise ValueError(
           f'optimizer.{field.name} = {value!r} is of AdamW, but optimizer.name '

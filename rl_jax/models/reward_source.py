@@ -64,8 +64,6 @@ class RewardModel:
       raise ValueError(
         f'RewardModel.head_weights = {self.head_weights!r} are not finite'
       )
-    for field in ('weight', 'center'):
-      if not math.isfinite(getattr(self, field)):
-        raise ValueError(
-          f'RewardModel.{field} = {getattr(self, field)!r} is not finite'
-        )
+    for field, value in (('weight', self.weight), ('center', self.center)):
+      if not math.isfinite(value):
+        raise ValueError(f'RewardModel.{field} = {value!r} is not finite')

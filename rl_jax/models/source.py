@@ -5,6 +5,7 @@ from typing import Any
 
 from absl import logging
 
+from rl_jax import checks
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.models import critic as critic_lib
 from rl_jax.models import lora, platform, transformer
@@ -115,7 +116,7 @@ class ModelSource:
       value_layers=self.value_layers,
       unscored_id=None,  # losses read the last token of a response
       param_dtype=self.param_dtype,
-      **{name: getattr(self, name) for name in _ADAPTERS},
+      **checks.values(self, _ADAPTERS),
     )
 
   def _check_saved(self, saved: ModelConfig) -> None:
@@ -140,7 +141,8 @@ class ModelSource:
 
       def listed(x):
         return ', '.join(
-          f'model.{name}={getattr(x, name)!r}' for name in differing
+          f'model.{name}={value!r}'
+          for name, value in checks.values(x, differing).items()
         )
 
       raise ValueError(
@@ -153,5 +155,5 @@ class ModelSource:
 
 def _value(holder: ModelSource | ModelConfig, name: str) -> Any:
   """A field; the order of targets does not matter."""
-  value = getattr(holder, name)
+  value = checks.values(holder, (name,))[name]
   return frozenset(value) if name == 'lora_targets' else value

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
@@ -28,6 +28,18 @@ Conversation = tuple[Sequence[Message], bool]
 
 class Tokenizer(Protocol):
   """What tasks and rollouts use."""
+
+  @property
+  def bos_id(self) -> int | None:
+    """The id that begins every text of the model; None: there is none."""
+
+  @property
+  def chat_template(self) -> str | None:
+    """The template of conversations; None: there is none."""
+
+  @property
+  def added_special(self) -> dict[int, str]:
+    """Special tokens of a file by id, which are no text."""
 
   @property
   def eos_ids(self) -> tuple[int, ...]:
@@ -122,6 +134,14 @@ def library_errors(what: str) -> Generator[None]:
 
 class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
+
+  bos_id: ClassVar[int | None] = None
+  chat_template: ClassVar[str | None] = None
+
+  @property
+  def added_special(self) -> dict[int, str]:
+    """There are none."""
+    return {}
 
   @abc.abstractmethod
   def encode(self, text: str, control: bool = False) -> list[int]:
@@ -433,7 +453,7 @@ class HFTokenizer:
 
 def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
   """Ids that are not text: padding, ends, and special tokens of a file."""
-  added = getattr(tokenizer, 'added_special', {})
+  added = tokenizer.added_special
   return tuple(sorted({tokenizer.pad_id, *tokenizer.eos_ids, *added}))
 
 
@@ -444,7 +464,7 @@ def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:
       f'{origin}: the tokenizer has {tokenizer.vocab_size} ids, the model '
       f'has {size}'
     )
-  bos_id = getattr(tokenizer, 'bos_id', None)
+  bos_id = tokenizer.bos_id
   special = {
     'end': tokenizer.eos_ids,
     'padding': (tokenizer.pad_id,),

@@ -122,12 +122,10 @@ class ModelConfig:
         f'num_experts = {self.num_experts}: expected 1 to num_experts, or 0 '
         'and 0'
       )
-    for name, needed in (
-      ('normalized_gates', 'num_experts'),
-      ('qk_norm_whole', 'qk_norm'),
-    ):
-      if getattr(self, name) and not getattr(self, needed):
-        raise ValueError(f'ModelConfig.{name} without {needed}')
+    if self.normalized_gates and not self.num_experts:
+      raise ValueError('ModelConfig.normalized_gates without num_experts')
+    if self.qk_norm_whole and not self.qk_norm:
+      raise ValueError('ModelConfig.qk_norm_whole without qk_norm')
 
   def _check_windows(self):
     if bool(self.windowed) != (self.window is not None):

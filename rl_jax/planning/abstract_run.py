@@ -27,8 +27,6 @@ from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import base
-from rl_jax.tasks.environments.base import rewrites
 from rl_jax.types import TrainState, Turns
 
 
@@ -70,7 +68,7 @@ def _of_episodes(engine, params, traj, key, config):
   whole = mesh_lib.replicated(engine.mesh)
   # Wrappers of chat templates come on top: a few tokens.
   rows, most = traj.response_BT.shape
-  if not rewrites(config.task):
+  if not config.task.traits.rewrites:
     most = config.rollout.turn_limits.max_observation_tokens
   array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
   said = turn_decode.Said(
@@ -90,7 +88,7 @@ def _played(traj, config):
   reward: Any = jax.ShapeDtypeStruct(shape, jnp.float32)
   return traj.replace(
     turn_BT=traj.kind_BT,
-    context_BT=traj.kind_BT if rewrites(config.task) else None,
+    context_BT=traj.kind_BT if config.task.traits.rewrites else None,
     turns=Turns(
       reward_BK=reward,
       state_BK=number,
@@ -112,7 +110,7 @@ def _wrapped(traj, wrapper):
 def _of_data(config, traj):
   """What rows from data say of themselves, of the kinds of the first one."""
   task = config.task
-  record = base.logged(task, task.example('train', 0))[0]
+  record = task.logged(task.example('train', 0))[0]
   found = logged.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )

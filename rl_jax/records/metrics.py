@@ -30,6 +30,7 @@ from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
+_ARRAYS = (np.ndarray, np.generic, jax.Array)
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
 
 
@@ -39,7 +40,7 @@ def to_json(value: Any) -> Any:
     return {str(k): to_json(v) for k, v in value.items()}
   if isinstance(value, (list, tuple)):
     return [to_json(v) for v in value]
-  if hasattr(value, 'dtype'):
+  if isinstance(value, _ARRAYS):
     return to_json(np.asarray(value).tolist())
   if isinstance(value, float) and not math.isfinite(value):
     if math.isnan(value):
@@ -105,7 +106,7 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   """(Python numbers in the order given, arrays) by a single device_get."""
   on_host, arrays = processes.read((dict(metrics), arrays))
   return {
-    name: value.item() if hasattr(value, 'item') else value
+    name: value.item() if isinstance(value, _ARRAYS) else value
     for name, value in ((name, on_host[name]) for name in metrics)
   }, arrays
 

@@ -11,7 +11,7 @@ def closing_ids(tokenizer: Any) -> tuple[int, ...]:
 
   ChatML's newline, say; () without a template.
   """
-  if getattr(tokenizer, 'chat_template', None) is None:
+  if tokenizer.chat_template is None:
     return ()
   asked = ({'role': 'user', 'content': 'a'},)
   said = (*asked, {'role': 'assistant', 'content': 'b'})

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from rl_jax import checks
 from rl_jax.checks import checked, chosen, ranged
 
 REJECTION, UNIFORM = 'rejection', 'uniform'
@@ -78,4 +79,4 @@ def in_evaluations(drafts: Drafts | None) -> Drafts | None:
   if not isinstance(drafts, PreviousResponses):
     return drafts
   names = [field.name for field in dataclasses.fields(PromptLookup)]
-  return PromptLookup(**{name: getattr(drafts, name) for name in names})
+  return PromptLookup(**checks.values(drafts, names))

@@ -34,8 +34,6 @@ from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
   Opened,
-  players_of,
-  rewrites,
   seed_of,
 )
 from rl_jax.types import Trajectories
@@ -71,7 +69,7 @@ class Episodes(Journaled):
     self._turns, self._stop, self._partners = turns, stop, partners
     self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)
-    self._players = players_of(task)
+    self._players = task.traits.players
     self._rounds = 0
     self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
@@ -247,15 +245,16 @@ class Episodes(Journaled):
           n += 1 - 2 * role  # the row of the policy that is trained
         place = n * group_size + sample
         if place not in games:
-          example = getattr(examples[n], 'origin', examples[n])
-          failure = getattr(examples[n], 'failure', None)
+          example, failure = examples[n], None
+          if isinstance(example, Opened):
+            example, failure = example.origin, example.failure
           key = (self._rounds, place)
           games[place] = Episode(
             key,
             example,
             P,
             failure=failure,
-            rewrites=rewrites(self._task),
+            rewrites=self._task.traits.rewrites,
             on_timeout=self._on_timeout,
           )
         seats[-1].append(Player(games[place], role))
@@ -358,7 +357,7 @@ class Episodes(Journaled):
       ]
     )
     length_B = np.array([len(ids or ()) for ids, _ in said], np.int32)
-    most = T if rewrites(self._task) else self._format.most
+    most = T if self._task.traits.rewrites else self._format.most
     ids_BO = np.zeros((B, most), np.int32)
     for row, (ids, _) in enumerate(said):
       ids_BO[row, : length_B[row]] = ids or ()
@@ -417,12 +416,10 @@ class Episodes(Journaled):
     if self._players > 1:
       role_N = [example.role for example in examples]
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
-    if rewrites(self._task):
+    if self._task.traits.rewrites:
       arrays['context_BT'] = side.context_BT.astype(np.int32)
     whole = mesh_lib.replicated(engine.mesh)
     return engine.finish(traj, side.playing, **processes.put(arrays, whole))
 
   def _weights(self, example):
-    if hasattr(self._task, 'weights_of'):  # of several tasks
-      return self._task.weights_of(example)
-    return self._task.reward_weights
+    return self._task.weights_of(example)

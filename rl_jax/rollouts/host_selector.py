@@ -15,6 +15,9 @@ from rl_jax.types import GroupSummary
 class PromptSelector(Protocol):
   """What chooses the prompts of a source."""
 
+  # What a rollout piece remembers between rollouts; None: nothing.
+  memory: Any
+
   @property
   def state(self) -> Any:
     """What a checkpoint holds."""
@@ -49,6 +52,8 @@ class SavedSelector(Stateful):
 
 class HostSelector:
   """A selector (pure jnp) run on the host's CPU device."""
+
+  memory = None
 
   def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
     self._cpu = jax.local_devices(backend='cpu')[0]

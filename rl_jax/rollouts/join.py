@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from rl_jax import checks
 from rl_jax.types import Trajectories
 
 
@@ -86,7 +87,7 @@ def join_chunks(
     foreign_NM = jnp.pad(foreign_NM, ((0, 0), (1, 0)))
     extras['foreign_B'] = jnp.repeat(foreign_NM.reshape(-1), G)
   return rows.replace(
-    **{name: getattr(first, name) for name in of_prompts},
+    **checks.values(first, of_prompts),
     extras=extras,
     group_size=G * (1 + M),
     mask_BT=rows.mask_BT * live_B[:, None],

@@ -68,12 +68,12 @@ class LoggedSet(PromptSet):
     method learns every response of pairs, the rejected one, too. Each part of a
     mixture is examined.
     """
-    sizes = getattr(self.task, 'sizes', lambda split: [1])(self.split)
+    sizes = self.task.sizes(self.split)
     starts = itertools.accumulate(sizes, initial=0)
     for size, start in zip(sizes, starts, strict=False):
       if size:
         example = self._example(start)
-        self._check_labels(method, base.logged(self.task, example))
+        self._check_labels(method, self.task.logged(example))
 
   def _check_labels(self, method, records):
     first, labels = records[0], [x.label for x in records[: self.num_responses]]
@@ -109,7 +109,7 @@ class LoggedSet(PromptSet):
     Raises: OverlongPromptError names a response with too many tokens.
     """
     where, found = self.where(example), []
-    records = base.logged(self.task, example)[: self.num_responses]
+    records = self.task.logged(example)[: self.num_responses]
     for number, logged in enumerate(records):
       try:
         ids, trained = encode_logged(example, logged, self.tokenizer)

@@ -22,6 +22,8 @@ class MixedSelector:
   states of the selectors; with one data set it is that selector.
   """
 
+  memory = None
+
   def __init__(
     self,
     selector: Any,

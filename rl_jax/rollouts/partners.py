@@ -17,7 +17,7 @@ from rl_jax.models.partner_source import Partner
 from rl_jax.rollouts.judges import Read
 from rl_jax.rollouts.players import Episode
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import Ask, asked_by
+from rl_jax.tasks.environments.base import Ask
 from rl_jax.verification.sessions import Answer, Request
 
 _MOST = 64  # so many questions between two turns are too many
@@ -171,7 +171,7 @@ def check(config: Any) -> None:
     raise ValueError(f'partners: names occur twice: {names}')
   tasks = [config.task, *(one.task for one in config.evaluation.sets)]
   asked = {
-    name for task in tasks if task is not None for name in asked_by(task)
+    name for task in tasks if task is not None for name in task.traits.asks
   }
   if lacking := sorted(asked - set(names)):
     raise ValueError(

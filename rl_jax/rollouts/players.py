@@ -88,7 +88,7 @@ class Episode:
       logging.WARNING,
       'the episode of example %s is invalid: %s',
       _LOGGED,
-      getattr(self.example, 'id', '?'),
+      self.example.id,
       text,
     )
 

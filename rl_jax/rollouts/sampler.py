@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.rollouts.resumed import Recorded
 from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
@@ -22,7 +23,7 @@ class Sampler:
     self.task, self.key = collector.task, collector.key
     self.tokenizer = collector.prompts.tokenizer
     self.row_inputs = collector.jitted(collector.row_inputs)
-    self.memory = getattr(collector.selector, 'memory', None)
+    self.memory = collector.selector.memory
     self.examples = []  # of the rows that `start` is beginning
 
   def fits(self, example: Any) -> bool:
@@ -79,7 +80,7 @@ class Sampler:
     is its number. Turns before it are repeated. Finished rows take no part.
     """
     names = ('response_BT', 'kind_BT', 'turn_BT', 'finished_B')
-    host = processes.read({name: getattr(traj, name) for name in names})
+    host = processes.read(checks.values(traj, names))
     recorded = Recorded(live_B=~host.pop('finished_B'), **host)
     given_B = (host['kind_BT'] == POLICY).sum(axis=1)
     traj = processes.put(traj, self._collector.rows)

@@ -7,8 +7,6 @@ from typing import Any
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.tasks.environments.base import (
   is_environment,
-  players_of,
-  rewrites,
 )
 
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
@@ -70,7 +68,7 @@ def _check_limits(name, rollout):
 
 def _check_method(task, rollout, method):
   name, kind = type(task).__name__, type(method.rollout).__name__
-  players, plays = players_of(task), method.wrapper.plays
+  players, plays = task.traits.players, method.wrapper.plays
   if players > 1 and rollout.num_prompts % players:
     raise ValueError(
       f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
@@ -87,16 +85,16 @@ def _check_method(task, rollout, method):
       f'method.rollout = {kind} repeats episodes of '
       f'one player, but {name} has {players}: set it to null'
     )
-  if replays and not getattr(task, 'deterministic', True):
+  if replays and not task.traits.deterministic:
     raise ValueError(
       f'method.rollout = {kind} repeats episodes, '
       f'but {name} has deterministic = False: set it to null'
     )
-  if rewrites(task) and players > 1:
+  if task.traits.rewrites and players > 1:
     raise ValueError(
       f'{name} has rewrites = True, so it cannot have {players} players'
     )
-  if rewrites(task) and replays:
+  if task.traits.rewrites and replays:
     raise ValueError(
       f'method.rollout = {kind} repeats episodes, but {name} rewrites their '
       'contexts: set it to null'
@@ -175,21 +173,22 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
     read what the task gives it, or describes calls of tools in another form
     than that which the task reads.
   """
-  if not getattr(task, 'chat', False):
+  traits = task.traits
+  if not traits.chat:
     return TurnFormat(tokenizer, limits)
   messages = [
     {'role': 'user', 'content': 'aquestion'},
     {'role': 'assistant', 'content': _ACTION},
-    {'role': task.role, 'content': _OBSERVATION},
+    {'role': traits.role, 'content': _OBSERVATION},
   ]
-  variables = getattr(task, 'arguments', {})
+  variables = traits.arguments
   try:
     text = tokenizer.chat(messages, add_generation_prompt=True, **variables)
   except ValueError as error:
     hint = "; task.shown='text' needs no template that reads them"
     more = hint if 'tools' in variables else ''
     raise ValueError(f'{type(task).__name__}: {error}{more}') from error
-  mark = getattr(task, 'call_mark', '')
+  mark = traits.call_mark
   if mark not in text:
     raise ValueError(
       f'{type(task).__name__}: the chat template describes tools, but no calls '
@@ -200,7 +199,7 @@ def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
   if len(parts) != 2:
     raise ValueError(
       f'{type(task).__name__}: the chat template does not write a turn and '
-      f'an observation of role {task.role!r} as they are: {text!r}'
+      f'an observation of role {traits.role!r} as they are: {text!r}'
     )
   before, after = (tuple(tokenizer.encode(x, control=True)) for x in parts)
   closing = _end(before, tokenizer.eos_ids)

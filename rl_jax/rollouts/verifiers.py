@@ -134,7 +134,7 @@ class TokenVerifier(Stateful, _OneTurn):
   name: ClassVar[str] = 'verifier'
 
   def __init__(self, task: Any, tokenizer: Any, mesh: jax.sharding.Mesh):
-    if not hasattr(task, 'reward_device'):
+    if not task.supports('reward_device'):
       raise ValueError(
         f'verifier.on_device = True, but {type(task).__name__} has no '
         'device verifier (reward_device)'
@@ -199,6 +199,6 @@ def token_inputs(
   task: Any, tokenizer: Any, traj: Trajectories
 ) -> dict[str, jax.Array]:
   """Extras [B, T] by the task's `row_inputs_device`, if it has that."""
-  if not hasattr(task, 'row_inputs_device'):
+  if not task.supports('row_inputs_device'):
     return {}
   return task.row_inputs_device(traj.response_BT, traj.length_B, tokenizer)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.rounds import Round
@@ -161,7 +162,7 @@ class WindowedCollector(Collector):
   def _keep(self, traj: Trajectories, policy_version: int) -> None:
     """Reads what the rows hold now."""
     before = self.windows.rows
-    read = processes.read({name: getattr(traj, name) for name in _OF_ROWS})
+    read = processes.read(checks.values(traj, _OF_ROWS))
     rows = {**before, **{name: np.array(x) for name, x in read.items()}}
     new_BT = (rows['kind_BT'] != PAD) & (before['kind_BT'] == PAD)
     limit = rows['response_BT'].shape[1]

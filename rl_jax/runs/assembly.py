@@ -47,7 +47,6 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.tasks import votes
-from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
@@ -203,7 +202,7 @@ def initial_state(
     config.method,
     make_optimizer(optimizer_of(config)),
     policy.trainable,
-    config.task.num_prompts('train') * players_of(config.task),
+    config.task.num_prompts('train') * config.task.traits.players,
     mesh,
   )
 

@@ -282,7 +282,7 @@ def _check_base(workdir, config):
 
 def task_tokenizer(task: Any) -> Any:
   """Of a procedural task: of its alphabet's characters, or of its pieces."""
-  alphabet = getattr(task, 'alphabet', None)
+  alphabet = task.alphabet
   if alphabet is None:
     raise ValueError(
       f'{type(task).__name__} has no alphabet of its own: set model.path to '

@@ -28,6 +28,7 @@ from rl_jax.runs import assembly
 from rl_jax.runs.policy import Policy
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Array, Trajectories
 
 LOOKED_AT = 16  # prompts of the split, for each different one that is wanted
@@ -295,7 +296,7 @@ def _different(config, policy, mesh, draws):
       last = min(len(prompts), number + wanted)
       examples, prompt, mask, _ = prompts.batch(range(number, last))
       for example, ids, on in zip(examples, prompt, mask, strict=True):
-        if not getattr(example, 'failure', None):
+        if not (isinstance(example, Opened) and example.failure):
           first.setdefault(tuple(ids[on > 0]), example)
       if len(first) >= wanted:
         break

@@ -100,7 +100,7 @@ def check_tokens(name: str, own: Any, other: Any, size: int) -> None:
     raise ValueError(
       f'{name} does not have the vocabulary of the policy: {reason}'
     )
-  templates = [getattr(x, 'chat_template', None) for x in (own, other)]
+  templates = [x.chat_template for x in (own, other)]
   if templates[0] != templates[1]:
     logging.warning(
       '%s has another chat template than the policy: it reads the tokens of '

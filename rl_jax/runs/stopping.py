@@ -6,7 +6,7 @@ from typing import Any
 
 from absl import logging
 
-from rl_jax import overrides
+from rl_jax import checks, overrides
 from rl_jax.config import StoppingConfig
 
 
@@ -21,7 +21,7 @@ class EarlyStopping:
   def __init__(self, config: StoppingConfig):
     self._config = config
     names = ('metric', 'mode', 'patience', 'min_delta', 'target')
-    self._settings = {name: getattr(config, name) for name in names}
+    self._settings = checks.values(config, names)
     self.best: float | None = None
     self.waited = 0  # rows with the metric since then
     self.last: int | None = None  # the last iteration of the run

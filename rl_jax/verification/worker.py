@@ -120,8 +120,7 @@ def _load_task(settings):
     )
     sys.modules['__main__'] = sys.modules['__mp_main__'] = module
     task = pickle.loads(settings['task'])
-  if hasattr(task, 'prepare'):
-    task.prepare()
+  task.prepare()
   return task
 
 

@@ -26,8 +26,8 @@ from rl_jax.tasks import (
   QuestionAnswer,
   WithTools,
 )
-from rl_jax.tasks.environments import EnvironmentTask, Reply
-from rl_jax.tasks.environments.base import rewrites
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import ENVIRONMENT, POLICY
 
@@ -73,7 +73,7 @@ def byte_tokenizer(template=CHATML):
   return HFTokenizer(backend, eos_ids=(1,), pad_id=0, chat_template=template)
 
 
-class Talk:
+class Talk(Environment):
   """Says the next of SAYS."""
 
   def reset(self, seed):
@@ -92,8 +92,7 @@ class Chat(EnvironmentTask):
   """Observations are messages of the role `tool`."""
 
   instructions = 'Be brief.'
-  chat = True
-  role = 'tool'
+  traits = TaskTraits(chat=True, role='tool')
 
   def make(self, example):
     """Talk."""
@@ -104,7 +103,7 @@ class Chat(EnvironmentTask):
 class Thoughtless(Chat):
   """With a variable of the template."""
 
-  arguments = {'think': False}
+  traits = TaskTraits(chat=True, role='tool', arguments={'think': False})
 
 
 class Script:
@@ -249,7 +248,7 @@ def test_several_episodes_have_the_variables_of_one():
   with pytest.raises(ValueError, match=r'evaluation.sets: all episodes must'):
     judged(Thoughtless(), (EvaluationSet('own', task=Chat()),))
   window = MemoryWindow(Chat(), turns=1)
-  assert rewrites(judged(window, (EvaluationSet('own', task=Chat()),)))
+  assert judged(window, (EvaluationSet('own', task=Chat()),)).traits.rewrites
 
 
 def test_a_template_that_changes_what_is_said_is_an_error():
@@ -272,7 +271,7 @@ def test_tools_are_shown_by_the_template(tmp_path, make_episodes):
     prompt[mask > 0].tolist(), skip_special_tokens=False
   )
   tools = json.loads(text.split('\n')[0])
-  assert tools == task.arguments['tools']
+  assert tools == task.traits.arguments['tools']
   assert text.endswith('6 times 7?<|im_end|>\n<|im_start|>assistant\n')
   ids, _ = turn_format(task, tokenizer, TURNS).observation('42', cut=False)
   assert tokenizer.backend.decode(ids, skip_special_tokens=False) == (

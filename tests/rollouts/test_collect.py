@@ -26,7 +26,7 @@ from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 G = 3
@@ -41,7 +41,7 @@ PLAIN = FILTERED.replace(group_filter=None)
 
 
 @dataclasses.dataclass(frozen=True)
-class Letters:
+class Letters(Task):
   """'y' is right, 'n' wrong; 'e' raises, 'i' is not a number, '+' lacks
   a part.
   """

@@ -26,7 +26,7 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers import Against
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 G, FIRST = 3, 10
@@ -40,7 +40,7 @@ def beats(a, b):
 
 
 @dataclasses.dataclass(frozen=True)
-class Moves:
+class Moves(Task):
   """'e' cannot be verified; the task itself rewards nothing."""
 
   reward_weights = {'outcome': 0.0}

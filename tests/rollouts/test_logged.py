@@ -337,7 +337,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   )
   task = PromptResponse(path=str(path), template=template)
   own, example = tokenizer(THINKING), task.example('train', 0)
-  ids, trained = encode_logged(example, base.logged(task, example)[0], own)
+  ids, trained = encode_logged(example, task.logged(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1 and all(trained)
   whole = [turn('user', 'Q: hi'), turn('assistant', 'ab')]
   text = own.chat(whole, False, thinking=thinking)
@@ -351,7 +351,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   opened = dataclasses.replace(template, prefill='a')
   task = dataclasses.replace(task, template=opened)
   example = task.example('train', 0)
-  ids, _ = encode_logged(example, base.logged(task, example)[0], own)
+  ids, _ = encode_logged(example, task.logged(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1
 
 

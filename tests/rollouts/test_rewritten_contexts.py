@@ -22,6 +22,8 @@ from rl_jax.tasks import (
   OpenSpiel,
   ToldKeyDoor,
 )
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import Environment
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 
@@ -123,13 +125,17 @@ def test_without_anything_to_forget_it_is_the_task(Played):
 
 
 @dataclasses.dataclass(frozen=True)
-class Forgetful(EnvironmentTask):
+class Forgetful(EnvironmentTask, Environment):
   """Forgets with the observation and the history that it is given."""
 
   observation: str = 'a'
   history: tuple = ()
   rewrites: bool = True
   alphabet = 'ab'
+
+  @property
+  def traits(self):
+    return TaskTraits(rewrites=self.rewrites)
 
   def make(self, example):
     return self
@@ -247,7 +253,7 @@ def test_messages_that_are_read_again_are_no_new_ones():
   window = MemoryWindow(task)
   assert window.example('train', 3) == task.example('train', 3)
   for name in ('row_inputs_device', 'step_device'):
-    assert hasattr(task, name) and not hasattr(window, name)
+    assert task.supports(name) and not window.supports(name)
 
 
 def test_windows_of_what_cannot_have_one_are_refused():

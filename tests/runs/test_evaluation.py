@@ -21,7 +21,7 @@ from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import EvaluationSet
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 TOKENIZER = CharTokenizer('yne')
@@ -30,7 +30,7 @@ END = TOKENIZER.eos_ids[0]
 
 
 @dataclasses.dataclass(frozen=True)
-class Letters:
+class Letters(Task):
   """Five prompts; 'y' is right, 'e' raises."""
 
   reward_weights = {'outcome': 2.0, 'letters': 0.25}

@@ -75,7 +75,7 @@ def test_alone_it_replaces_the_reward_of_the_task(rewards):
   assert found['outcome'] == 0.0
   assert combine(found, task.reward_weights) == 1.0
   assert task.num_prompts('train') == 3 and task.alphabet == 'ABCabcdefgh'
-  assert not hasattr(task, 'reward_device')
+  assert not task.supports('reward_device')
 
 
 def test_it_is_recorded_by_file_and_read_when_the_file_is_named(

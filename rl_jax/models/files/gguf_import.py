@@ -116,6 +116,7 @@ class _Metadata:
 
   def __init__(self, fields: Mapping[str, Any], path: str):
     self.fields, self.path = fields, path
+    self.architecture = ''  # of which 'ARCH.' in a key is the beginning
     self.architecture = self.need('general.architecture', str)
 
   def get(
@@ -153,7 +154,7 @@ class _Metadata:
     return value
 
   def _full(self, key: str) -> str:
-    return key.replace('ARCH.', f'{getattr(self, "architecture", "")}.')
+    return key.replace('ARCH.', f'{self.architecture}.')
 
   def _value(self, key: str) -> Any:
     try:

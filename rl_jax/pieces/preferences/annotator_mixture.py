@@ -52,7 +52,7 @@ class AnnotatorMixture(Loss):
         'method.losses.AnnotatorMixture compares samples: set '
         'method.pairs=Given()'
       )
-    found = getattr(context.task, 'annotators', None)
+    found = context.task.annotators
     if found is not None and found != self.annotators:
       raise ValueError(
         f'method.losses.AnnotatorMixture.annotators = {self.annotators}, but '

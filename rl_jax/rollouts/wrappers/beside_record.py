@@ -76,7 +76,7 @@ def record_rows(
   kind = np.full((rows, width), PAD, np.int32)
   reward, live = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
   for row, example in zip(range(0, rows, group_size), examples, strict=True):
-    record = base.logged(sampler.task, example)[0]
+    record = sampler.task.logged(example)[0]
     ids, trained = encode_logged(example, record, sampler.tokenizer)
     if len(ids) <= width:
       response[row, : len(ids)] = ids

@@ -11,7 +11,6 @@ from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.forced import begin_with
-from rl_jax.tasks import base
 from rl_jax.types import Array, Trajectories
 
 
@@ -41,7 +40,7 @@ class DatasetReset(RolloutWrapper):
     task = context.task
     if task is None:
       return
-    if not (hasattr(task, 'logged') or hasattr(task, 'target')):
+    if not (task.supports('logged') or task.supports('target')):
       raise ValueError(
         'method.rollout: DatasetReset needs a task with reference responses, '
         f'but {type(task).__name__} has neither `logged` nor `target`'
@@ -88,7 +87,7 @@ def references(sampler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
   token_NT = np.zeros((len(examples), width), np.int32)
   length_N = np.zeros(len(examples), np.int32)
   for n, example in enumerate(examples):
-    logged = base.logged(sampler.task, example)[0]
+    logged = sampler.task.logged(example)[0]
     ids, by_policy = encode_logged(example, logged, sampler.tokenizer)
     first_turn = [*by_policy, False].index(False)
     ids = ids[: min(first_turn, width)]

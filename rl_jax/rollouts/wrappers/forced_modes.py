@@ -32,7 +32,7 @@ class ForcedModes(RolloutWrapper):
     task, rollout = context.task, context.rollout
     if rollout is None:
       return
-    name, modes = type(task).__name__, getattr(task, 'modes', {})
+    name, modes = type(task).__name__, task.traits.modes
     if not modes:
       raise ValueError(
         f'method.rollout: ForcedModes needs a task with modes, but {name} has '
@@ -52,7 +52,7 @@ class ForcedModes(RolloutWrapper):
     Raises: ValueError if one fills a response.
     """
     encode = sampler.tokenizer.encode
-    modes = sampler.task.modes
+    modes = sampler.task.traits.modes
     ids = {name: encode(text, control=True) for name, text in modes.items()}
     limit = traj.response_BT.shape[1]
     for name, tokens in ids.items():

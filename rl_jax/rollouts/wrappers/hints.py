@@ -40,7 +40,7 @@ class Hints(RolloutWrapper):
 
 def check_hints(who: str, task: Any) -> None:
   """Raises ValueError if the task cannot write hints."""
-  if not hasattr(task, 'hinted'):
+  if not task.supports('hinted'):
     raise ValueError(
       f'method.rollout: {who} needs a task with hints, but '
       f'{type(task).__name__} has no method `hinted`'
@@ -49,7 +49,7 @@ def check_hints(who: str, task: Any) -> None:
 
 def check_shares(who: str, task: Any) -> None:
   """Raises ValueError if hints cannot be a given share of the solution."""
-  if not hasattr(task, 'hinted_by'):
+  if not task.supports('hinted_by'):
     raise ValueError(
       f'method.rollout: {who} needs a task with hints of any length, but '
       f'{type(task).__name__} has no method `hinted_by`'

@@ -20,7 +20,7 @@ class SharedPrefix(RolloutWrapper):
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task marks no steps."""
     name, task = type(self).__name__, context.task
-    if task is not None and not hasattr(task, 'row_inputs_device'):
+    if task is not None and not task.supports('row_inputs_device'):
       raise ValueError(
         f'method.rollout: {name} needs a task that marks steps, but '
         f'{type(task).__name__} has no method `row_inputs_device`'

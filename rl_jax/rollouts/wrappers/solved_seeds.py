@@ -46,7 +46,7 @@ class SolvedSeeds:
         'method.rollout: SolvedSeeds with rollout.turns: episodes are not '
         'examples; set method.rollout.seeds=null'
       )
-    if not hasattr(task, 'with_examples'):
+    if not task.supports('with_examples'):
       raise ValueError(
         'method.rollout: SolvedSeeds needs a task that writes solved examples '
         f'into prompts, but {type(task).__name__} has no method '

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum
 from rl_jax.pieces.piece import CheckContext, piece
@@ -288,5 +289,5 @@ def _mapped(function, traj, *others):
     return t.replace(**dict.fromkeys(_PROMPT_FIELDS), group_size=0)
 
   found = jax.tree.map(function, bare(traj), *map(bare, others))
-  kept = {name: getattr(traj, name) for name in _PROMPT_FIELDS}
+  kept = checks.values(traj, _PROMPT_FIELDS)
   return found.replace(**kept, group_size=traj.group_size)

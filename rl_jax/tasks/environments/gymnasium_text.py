@@ -13,7 +13,7 @@ from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import transition_tables
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 # Where the agent is: in colour.
 _MARKED = re.compile(r'\x1b\[[\d;]+m(.*?)\x1b\[0m')
@@ -103,7 +103,7 @@ def _made(gymnasium, task, mode):
     ) from error
 
 
-class GymnasiumEpisode:
+class GymnasiumEpisode(Environment):
   """One episode."""
 
   def __init__(self, task: GymnasiumText):

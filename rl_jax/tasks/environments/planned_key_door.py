@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
@@ -35,7 +35,6 @@ class PlannedKeyDoor(KeyDoor):
     outcome=0.5, progress=0.5, keep=-0.03, changed=-0.03, malformed=-0.01
   )
   subtasks: int = ranged(3, 1, 3)
-  global_random: ClassVar[bool] = False
 
   @property
   def alphabet(self) -> str:

@@ -1,7 +1,7 @@
 """KeyDoor that answers every action with a message."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked
 from rl_jax.tasks.base import Example
@@ -35,8 +35,6 @@ class ToldKeyDoor(KeyDoor):
   again by doing nothing at the key.
   Source: this code.
   """
-
-  global_random: ClassVar[bool] = False
 
   @property
   def alphabet(self) -> str:

@@ -74,15 +74,20 @@ class Limits:
   landlock_version: int = 99  # at most; less is for tests of older kernels
 
   def __post_init__(self):
-    for name in ('wall_seconds', 'cpu_seconds', 'memory_bytes', 'disk_bytes'):
-      value = getattr(self, name)
+    for name, value in (
+      ('wall_seconds', self.wall_seconds),
+      ('cpu_seconds', self.cpu_seconds),
+      ('memory_bytes', self.memory_bytes),
+      ('disk_bytes', self.disk_bytes),
+    ):
       if not 0 < value < math.inf:
         raise ValueError(f'Limits.{name} = {value} is not in (0, inf)')
-    for name, low in (('open_files', 8), ('output_bytes', 1024)):
-      if getattr(self, name) < low:
-        raise ValueError(
-          f'Limits.{name} = {getattr(self, name)} is below {low}'
-        )
+    for name, value, low in (
+      ('open_files', self.open_files, 8),
+      ('output_bytes', self.output_bytes, 1024),
+    ):
+      if value < low:
+        raise ValueError(f'Limits.{name} = {value} is below {low}')
     unknown = sorted(set(self.layers) - set(LAYERS))
     if unknown:
       raise ValueError(f'Limits.layers has {unknown}; known: {LAYERS}')

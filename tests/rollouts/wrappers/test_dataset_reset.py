@@ -13,6 +13,7 @@ from rl_jax import rollouts
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
+from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -223,9 +224,9 @@ def test_given_tokens_have_no_gradient(toy):
 def test_tasks_without_references_are_refused():
   """Naming the piece and the task."""
   with pytest.raises(
-    ValueError, match='DatasetReset needs .* object has neith'
+    ValueError, match='DatasetReset needs .* KeyDoor has neith'
   ):
-    DatasetReset().check(CheckContext(task=object()))
+    DatasetReset().check(CheckContext(task=KeyDoor()))
   DatasetReset().check(CheckContext(task=Targets()))
   with pytest.raises(ValueError, match='DatasetReset.beta = 1.5'):
     DatasetReset(beta=1.5)

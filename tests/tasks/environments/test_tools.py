@@ -375,7 +375,7 @@ def test_prompts_show_the_tools(tmp_path):
   assert [m['role'] for m in example.messages] == ['system', 'user']
   assert shown.role == 'user' and not example.arguments
   task = make_task(tmp_path)
-  assert task.role == 'tool' and task.chat
+  assert task.traits.role == 'tool' and task.traits.chat
   tools = task.example('train', 0).arguments['tools']
   assert tools == [tool_functions.schema(calculator)]
   plain = QuestionAnswer(sources=task.task.sources)
@@ -392,7 +392,7 @@ def test_a_users_tool_runs_in_a_worker(tmp_path):
   """It is found again by file and hash; one that raises costs no episode."""
   (tmp_path / 'my_tools.py').write_text(WEATHER)
   task = make_task(tmp_path, functions=(f'{tmp_path}/my_tools.py:weather',))
-  assert task.needs_workers and task.code_modules == ('my_tools',)
+  assert task.traits.needs_workers and task.code_modules == ('my_tools',)
   config = EvaluationConfig(sets=(EvaluationSet('own', task=task),))
   text = serialization.to_json(config)
   assert serialization.from_json(text) == config and 'sha256' in text
