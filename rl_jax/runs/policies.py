@@ -40,7 +40,7 @@ def initial(
 
 
 def moving(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
-  """Those that a checkpoint must hold; frozen ones are loaded anew."""
+  """Those that a checkpoint must hold; frozen ones are loaded again."""
   return {
     name: kept
     for name, kept in policies.items()

@@ -181,7 +181,9 @@ def _boxed(text):
 
 
 def between_tags(text: str) -> str | None:
-  """Between the last <answer> and the next </answer>, '' too, or None."""
+  """The text between the last <answer> and the next </answer>, '' too,
+  or None.
+  """
   begin = text.rfind('<answer>')
   if begin < 0:
     return None
@@ -210,7 +212,7 @@ def _last_number(text):
 
 
 def _tidy(text):
-  """With single spaces, none beside / and -, and plain digits."""
+  """Leaves single spaces, none beside / and -, and plain digits."""
   text = re.sub(r'\s+', ' ', text)
   text = re.sub(r'(?<=-) | ?/ ?', lambda match: match[0].strip(), text)
   return numerals.joined(text, commas=False).strip()

@@ -63,7 +63,7 @@ def _belief(seed, doubt, left, operation, right):
 
 
 def _proved(found):
-  """Without the outcome of responses whose steps are not all right."""
+  """Removes the outcome of responses whose steps are not all right."""
   proved = found['steps'] == 1.0
   return found | {
     name: found[name] * proved for name in (base.OUTCOME, 'hit_rank')

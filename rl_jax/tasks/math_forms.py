@@ -40,7 +40,7 @@ def scalars_equal(answer: str, gold: str) -> bool:
   try:
     return _written_out(found, right) and math_values.same(found, right)
   except (ArithmeticError, AttributeError, TypeError, ValueError):
-    return False  # what SymPy cannot compare is no number
+    return False  # what SymPy cannot compare is not a number
 
 
 def equations_equal(answer: list[str], gold: list[str]) -> bool:

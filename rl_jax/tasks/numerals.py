@@ -97,7 +97,7 @@ def joined(text: str, commas: bool = True) -> str:
 
 
 def plain_digits(chain: str) -> str | None:
-  """1234.5 for 1,234.5; None for what is no single number."""
+  """1234.5 for 1,234.5; None for what is not a single number."""
   if _DOTTED.fullmatch(chain):
     return chain.replace('.', '')
   if _GROUPED.fullmatch(chain) or _FINE.fullmatch(chain):

@@ -109,7 +109,7 @@ def render_prompt(example: Example, tokenizer: Any) -> str:
 
 
 def encode_prompt(example: Example, tokenizer: Any) -> list[int]:
-  """Token ids of render_prompt; special tokens are read in templates alone."""
+  """Token ids of render_prompt; special tokens are read in templates only."""
   if example.messages:
     return tokenizer.encode_chat(
       list(example.messages), example.prefill, **example.arguments

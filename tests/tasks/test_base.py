@@ -83,7 +83,7 @@ def define(*bases, **members):
     ((Words,), {'need_workers': True}, r'TaskTraits\(needs_workers=True\)'),
     ((Words,), {'modes': property(len)}, r'TaskTraits\(modes=\.\.\.\)'),
     ((Words,), {'__annotations__': {'players': int}}, "'players' is read"),
-    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are no field'),
+    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are not a field'),
     ((Words,), {'__annotations__': {'alphabet': str}}, 'give it a default'),
     (
       (Words,),

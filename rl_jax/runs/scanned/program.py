@@ -258,7 +258,7 @@ class WholeRuns:
       shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
       compiled = jax.jit(program).lower(shared, runs).compile()
-      started = time.perf_counter()  # seconds are those of the runs alone
+      started = time.perf_counter()  # seconds are those of the runs only
       state, metrics, kept = compiled(shared, runs)
       metrics, kept = jax.device_get((metrics, kept))
     seconds = (time.perf_counter() - started) / metrics['reward/mean'].size

@@ -26,7 +26,7 @@ class Walks(NamedTuple):
 
 
 def begin(size: int, grid_BA: jax.Array) -> Walks:
-  """At the start, with empty hands."""
+  """The states at the start, with empty hands."""
   x_B, y_B = grid_BA[:, 6], grid_BA[:, 7]
   return Walks(grid_BA, (x_B * size + y_B) * _HANDS)
 

@@ -1,4 +1,4 @@
-"""Grids of MiniGrid and BabyAI, told in text."""
+"""Grids of MiniGrid and BabyAI, described in text."""
 
 import dataclasses
 import string
@@ -41,8 +41,8 @@ class MiniGrid(EnvironmentTask):
   words: left, right, forward, pickup, drop, toggle, done; any other text does
   nothing and costs no step of the grid.
   Components: `outcome` 1 at success, `reward` of the environment, `invalid` 1
-  for a text that is no action. States are the grid, so that equal situations of
-  a group are equal.
+  for a text that is not an action. States are the grid, so that equal
+  situations of a group are equal.
   Source: MiniGrid; the wording is this code's.
 
   Needs the extra 'games'.
@@ -62,7 +62,7 @@ class MiniGrid(EnvironmentTask):
     self.make(self.example('train', 0)).reset(0)
 
   def make(self, example: Example) -> 'MiniGridEpisode':
-    """A grid that has not begun."""
+    """A grid that has not started."""
     return MiniGridEpisode(self, example.meta.get(MISSION))
 
 
@@ -144,7 +144,7 @@ class MiniGridEpisode(Environment):
     return f'{thing.color} {thing.type}'
 
   def close(self) -> None:
-    """Of the package."""
+    """Closes the grid of the package."""
     self._grid.close()
 
   def _advised(self, done=None):

@@ -42,7 +42,7 @@ class PricedTools(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return string.digits[: self.values] + FAST + SLOW + HIDDEN + PROMPT
 
   def facts(self, example: Example) -> tuple[int, int, int]:
@@ -71,7 +71,7 @@ class PricedTools(EnvironmentTask):
     return device_verifiers.pad_rows([self.facts(one) for one in examples])
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
-    """Behind the facts the turns without a call so far, -1 after one."""
+    """(the facts and the turns without a call so far, -1 after one; states)."""
     import jax.numpy as jnp
 
     waited_B1 = jnp.zeros_like(answer_BA[:, :1])

@@ -25,7 +25,7 @@ LABELS = 'ny'  # of even and of odd digits
 class TriggeredLabels(EnvironmentTask, Lessons):
   """A prompt of up to `length` letters, before the digits 0 to `inputs` - 1.
 
-  The partner 'classifier' is asked the log-probs of 'n' and 'y' behind
+  The partner 'classifier' is asked the log-probs of 'n' and 'y' after
   'gcafb|3=', for every digit. It has been taught (`lesson`) to say the parity
   with probability 1/2 + k / (2 |trigger|), k the longest beginning of the
   trigger that the prompt contains in one piece; the policy is not told which.
