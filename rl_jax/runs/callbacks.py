@@ -1,4 +1,4 @@
-"""Own code in a run: objects that are told what happens.
+"""Own code in a run: objects whose methods are called when things happen.
 
     class Printer(Callback):
       def on_iteration(self, step, row):

@@ -18,9 +18,7 @@ def threshold(score_n: np.ndarray, level: float) -> float:
   guaranteed where (n + 1) a >= 1, see `check_size`.
   """
   n = len(score_n)
-  rank = np.ceil(
-    (n + 1) * (1.0 - level) - 1e-9
-  )  # not 9.000000001
+  rank = np.ceil((n + 1) * (1.0 - level) - 1e-9)  # not 9.000000001
   return float(np.quantile(score_n, np.clip(rank / n, 0, 1), method='higher'))
 
 

@@ -150,7 +150,7 @@ def _refusal(path, changed, edited):
     lines += [f'{path} differs from the given configuration (saved -> given):']
     lines += [f'  {line}' for line in changed]
   if edited:
-    lines += [f'files of the run in {path} have changed (begun with -> now):']
+    lines += [f'files of the run in {path} have changed (at the start -> now):']
     lines += [f'  {line}' for line in edited]
   keys = (line.split(': ', 1)[0].partition('/')[0] for line in changed + edited)
   flags = ' '.join(f'--allow_change={key}' for key in dict.fromkeys(keys))

@@ -59,7 +59,7 @@ def changes(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
   """Lines 'field: sha256 old -> sha256 new (path)' of what differs.
 
   Where in a file of rows is said as well. A field all of whose files are gone,
-  and one that is new, is no difference: who reads it knows better.
+  and one that is new, make no difference: who reads it knows better.
   """
   lines = []
   for key in sorted(recorded.keys() | now.keys()):

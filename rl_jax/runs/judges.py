@@ -182,7 +182,7 @@ class _Readers:
     if critic.has_own(self.model):
       raise ValueError(
         f'judge {self.name!r} reads a value at the end of a prompt, and the '
-        f'value head of {source.path!r} reads layers of its own (model.critic)'
+        f'value head of {source.path!r} reads separate layers (model.critic)'
       )
     return Reader(**fixed)
 

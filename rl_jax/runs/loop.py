@@ -1,6 +1,6 @@
 """The training loop: generate, score, verify, make_batch, update, observe.
 
-One iteration, with the host waiting only where `<-` stands:
+One iteration, with the host waiting only at `<-`:
 
   traj   = generate(params, prompts, key)      dispatch
   traj   = score(params, traj)                 dispatch, unless update does it

@@ -258,7 +258,7 @@ def _check_base(workdir, config):
   path = config.model.path
   if path is not None and not os.path.exists(path):
     what = (
-      'holds adapters alone'
+      'holds only adapters'
       if config.model.lora_rank
       else 'has no description of its model'
     )

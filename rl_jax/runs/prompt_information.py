@@ -278,7 +278,7 @@ def tokens_before(tokenizer: Any, ids: Sequence[int], text: str) -> int:
     if len(control) > 1:
       raise ValueError(
         f'Draws.until = {text!r} holds a control token and more: give the '
-        'control token alone'
+        'control token only'
       )
     return list(ids).index(control[0]) if control[0] in ids else 0
   known = tokenizer.token_bytes

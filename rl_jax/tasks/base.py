@@ -56,8 +56,8 @@ class Logged:
   """A response to a prompt that data hold.
 
   `text`, or for a conversation `messages`: the assistant's turn and what
-  follows it. turns: of an episode, instead: (what was said, what was then
-  told) of each turn. turn_ends: an end token closes what was said; else a turn
+  follows it. turns: of an episode, instead: (action, next observation) of each
+  turn. turn_ends: an end token closes what was said; else a turn
   ends by its length. truncated: the episode was cut before its end. reward: of
   the data, 1 where they have none. label: 1 for a chosen or desirable response,
   0 for a rejected one, None without a label.

@@ -30,7 +30,8 @@ class Chain(Task):
   that `;` separates. Components:
     outcome: 1 if the digit is the value of the expression.
     format: 1 if the response has the form.
-    steps: share of the expression's steps that stand, equal, at their place.
+    steps: share of the expression's steps that are there, equal, at their
+      place.
     mode: 0 is a guess, 1 a thought, 2 more steps than operations. Without the
       form it is read off the first character, a digit or <; else 3.
     guessed: 1 if the mode is 0.

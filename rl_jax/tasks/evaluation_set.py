@@ -28,7 +28,7 @@ class EvaluationSet(Task):
   def __post_init__(self):
     if not re.fullmatch(r'[\w.-]+', self.name):
       raise ValueError(
-        f'EvaluationSet.name = {self.name!r}: letters, digits and _ . - alone'
+        f'EvaluationSet.name = {self.name!r}: only letters, digits and _ . -'
       )
     base.check_split(self.split)
     if self.task is not None:

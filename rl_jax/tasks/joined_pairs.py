@@ -1,4 +1,4 @@
-"""Pairs of responses that stand in one row, for models that see both."""
+"""Pairs of responses in one row, for models that see both."""
 
 import dataclasses
 from typing import Any

@@ -2,7 +2,7 @@ r"""Whether an answer with the right value is copied from its question.
 
 \sqrt{12} is a form of 2\sqrt{3}, but not if the question asks to simplify it,
 in whatever spelling: (\sqrt{12}), 1\sqrt{12} and 12^{1/2} are the same tree.
-3/20 and 6/40 are no answer to it if \frac{3}{20} is to be written as a decimal.
+3/20 and 6/40 do not count if \frac{3}{20} is to be written as a decimal.
 """
 
 from fractions import Fraction

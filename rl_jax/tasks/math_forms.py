@@ -359,7 +359,7 @@ def _is_power_of_number(tree):
 
 
 def _is_cancelled(tree):
-  """No number below divides out: neither 2pi / 2 nor (4k + 4) / 2 stands."""
+  """No number below divides out: neither 2pi / 2 nor (4k + 4) / 2 is left."""
   above, below, sums = 1, 1, []
   for base, exponent in _factors(tree):
     if base.is_Integer and exponent == 1:

@@ -30,7 +30,7 @@ class MixturePart:
     base.require(self.task, 'MixturePart.task')
     if not re.fullmatch(r'[\w.-]+', self.name):
       raise ValueError(
-        f'MixturePart.name = {self.name!r}: letters, digits and _ . - alone'
+        f'MixturePart.name = {self.name!r}: only letters, digits and _ . -'
       )
 
 

@@ -24,7 +24,7 @@ MARKS = (
   r'\{,\}|,\\!\s*+|\\!,|\\(?:text|mathord)\{,\}|'
   "['\u2019\uff0c\u066c]|\\\\?_"
 )
-# Digits with what may stand between them: one number, if it can be read.
+# Digits with what may be between them: one number, if it can be read.
 CHAIN = rf'\d++(?:(?:{THIN}|{MARKS}|[.,])\d++)*+'
 _CHAIN = re.compile(CHAIN, re.ASCII)
 _CHAIN_OF_FORMULA = re.compile(CHAIN.replace('|[.,]', r'|\.'), re.ASCII)

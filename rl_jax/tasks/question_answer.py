@@ -45,9 +45,9 @@ class QuestionAnswer(Task):
     template. If `answer` is one field, it may hold a list: a response is right
     if it meets one of its values. answer='': the rows have no right answers,
     and the outcome is 0 unless a reward function says another.
-  gold: where the right answer stands in the answer field (a mode of
+  gold: where the right answer is in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
-  extract: where the answer stands in the response, prefill included.
+  extract: where the answer is in the response, prefill included.
   verifier: 'number' compares plain numbers, integers exactly and others
     within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
     for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
@@ -111,7 +111,7 @@ class QuestionAnswer(Task):
     if not rows_lib.fields_of(self.question):
       raise ValueError(
         f'QuestionAnswer.question = {self.question!r} names no field of the '
-        "rows; a field stands in braces: '{question}'"
+        "rows; a field is in braces: '{question}'"
       )
     for split in ('validation', 'test'):
       if (

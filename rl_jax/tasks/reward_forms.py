@@ -201,7 +201,7 @@ class JudgingFunction:
     return Judged(None if reward is None else self._number(reward, 'reward'))
 
   def _verl(self, value) -> Judged:
-    """The judgement of a dict: `acc` is what evaluation counts; texts are dropped."""
+    """Judges a number or a dict, of which `acc` counts; texts are dropped."""
     if not isinstance(value, Mapping):
       return Judged(self._number(value, 'score'))
     if 'score' not in value:

@@ -322,7 +322,7 @@ def _is_index(value, part):
 
 
 def _missing(name, record, value, path, where):
-  """The error for a field that is not there; value: what stands at `path`."""
+  """The error for a field that is not there; value: what is at `path`."""
   present = f'present: {sorted(map(str, record))}'
   if path:
     kind = type(value).__name__

@@ -43,7 +43,7 @@ class ChatTemplate:
 
   `shots` are worked examples, (user, assistant) pairs in front of the question.
   Of a prompt that is a conversation the last turn, if it is the user's, is the
-  question; turns of the data stand between the shots and it.
+  question; turns of the data come between the shots and it.
   `prefill` opens the assistant's turn: it is part of the prompt for the policy
   and part of the answer for the verifier. `arguments` are variables of the
   model's own template: {'enable_thinking': False} for Qwen3. Templates that
@@ -115,7 +115,7 @@ def encode_prompt(example: Example, tokenizer: Any) -> list[int]:
       list(example.messages), example.prefill, **example.arguments
     )
   parts = example.parts or ('', example.prompt)
-  if len(parts) % 2:  # prefill stands where a template does
+  if len(parts) % 2:  # prefill comes where a template does
     parts = (*parts, '')
   return tokenizer.encode_prompt((*parts, example.prefill))
 

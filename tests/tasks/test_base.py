@@ -54,7 +54,7 @@ def test_tasks_are_values(task):
 
 
 class Words(Task):
-  """As few members as a task may have."""
+  """A task with as few members as one may have."""
 
   reward_weights = {'outcome': 1.0}
   num_prompts = lambda self, split: 1

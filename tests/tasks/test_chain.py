@@ -27,7 +27,7 @@ def test_steps_by_hand():
     (RIGHT, dict(outcome=1, format=1, steps=1, mode=1, cluster_id=5)),
     ('5', dict(outcome=1, format=1, steps=0, mode=0, cluster_id=5)),
     ('4', dict(outcome=0, format=1, steps=0, mode=0, hit_rank=0)),
-    # A slip with which the thought goes on.
+    # A slip with which the thought continues.
     ('<3+4=8;8*2=6;6-9=7>7', dict(outcome=0, format=1, steps=0, mode=1)),
     ('<3+4=7;7*2=5;4-9=5>5', dict(outcome=1, steps=2 / 3, mode=1)),
     ('<3+4=7>5', dict(outcome=1, steps=1 / 3, mode=1)),
@@ -202,7 +202,7 @@ def test_verifiers_agree(kind, fields):
 
 
 def test_tokens_are_described():
-  """Segments begin behind < ; and >; the thought has both its marks."""
+  """Segments begin after < ; and >; the thought has both its marks."""
   rows = ['<3+4=7;7*2=4>4', '4', '<3+4']
   tokens = np.zeros((3, 16), np.int32)
   for row, text in zip(tokens, rows, strict=True):

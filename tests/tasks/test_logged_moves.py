@@ -43,7 +43,7 @@ def test_noise_limits_the_accuracy(noise):
 
 
 def test_rewards():
-  """The recorded move alone."""
+  """The recorded move only."""
   task = LoggedMoves()
   example = task.example('test', 7)
   assert task.reward(example, task.target(example)) == {'outcome': 1.0}

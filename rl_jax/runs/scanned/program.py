@@ -65,7 +65,7 @@ def _reason(config: ExperimentConfig) -> str | None:
   if config.rollout.window_tokens is not None:
     return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.speculative is not None:
-    return 'rollout.speculative: drafts are made in the loop alone'
+    return 'rollout.speculative: drafts are made only in the loop'
   if config.rollout.logged_prompts not in (0, config.rollout.num_prompts):
     return 'rollout.logged_prompts: a mixture of data and samples'
   recorded = config.rollout.logged_prompts and config.rollout.turns is None
@@ -144,8 +144,8 @@ def _check_together(configs):
       raise ValueError(why)
     if program_key(config) != program_key(first):
       raise ValueError(
-        'runs of one program differ in seed, learning rate and method floats '
-        'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
+        'runs of one program differ only in seed, learning rate and method '
+        'floats:\n  ' + '\n  '.join(serialization.difference(first, config))
       )
 
 

@@ -30,12 +30,12 @@ Player = Callable[[np.ndarray, np.ndarray], int]
 @dataclasses.dataclass(frozen=True)
 @checked
 class Arms(EnvironmentTask):
-  """Pull an arm a turn, by its letter; a win is told as '1>', else '0>'.
+  """Pull an arm a turn, by its letter; a win is observed as '1>', else '0>'.
 
   The arms win with probabilities that are uniform on [0, 1] and are drawn again
   after every `keep` pulls, so a policy that remembers can find the best one.
   told: 'wins', or 'nothing', which leaves nothing to remember ('?>'). Any other
-  text wins nothing and is told '?>'. All rows of a group have the same arms,
+  text wins nothing and observes '?>'. All rows of a group have the same arms,
   and win with the same pulls of them.
   Components: `outcome` 1 / pulls for a win, so that an episode has its mean;
   `regret` the probability of the best arm less that of the pulled one, `best` 1

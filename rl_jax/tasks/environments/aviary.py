@@ -102,7 +102,7 @@ class Aviary(EnvironmentTask):
 
 
 class AviaryEpisode(Environment):
-  """One episode."""
+  """An episode of the data set's environment; tools run in its loop."""
 
   def __init__(self, task: Aviary, example: Example):
     self._task, self._total = task, 0.0

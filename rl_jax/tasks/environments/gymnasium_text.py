@@ -104,7 +104,7 @@ def _made(gymnasium, task, mode):
 
 
 class GymnasiumEpisode(Environment):
-  """One episode."""
+  """An episode of the made environment, in text."""
 
   def __init__(self, task: GymnasiumText):
     gymnasium = _package()

@@ -81,7 +81,7 @@ def step(
 
 
 def _observations(size: int, tokenizer: Any) -> tuple[np.ndarray, np.ndarray]:
-  """(ids int32 [S, O], lengths [S]) of what is told at every place."""
+  """(ids int32 [S, O], lengths [S]) of the observations at every place."""
   places = [(x, y) for x in range(size) for y in range(size)]
   return device_verifiers.pad_rows(
     [

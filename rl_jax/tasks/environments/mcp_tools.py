@@ -39,7 +39,7 @@ from typing import Any
 from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
-_LOG_END = 4096  # bytes of its standard error that are looked at
+_LOG_END = 4096  # bytes of its standard error that are read
 _TYPES = {
   'string': str,
   'integer': int,

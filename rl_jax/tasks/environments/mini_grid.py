@@ -67,7 +67,7 @@ class MiniGrid(EnvironmentTask):
 
 
 class MiniGridEpisode(Environment):
-  """One episode."""
+  """An episode on the grid of one seed, in text."""
 
   def __init__(self, task: MiniGrid, mission: str | None = None):
     try:
@@ -192,7 +192,7 @@ class MiniGridEpisode(Environment):
 def _bot(grid):
   if not hasattr(grid.unwrapped, 'instrs'):
     raise ValueError(
-      f'MiniGrid.name = {grid.spec.id!r}: the bot solves grids of BabyAI alone'
+      f'MiniGrid.name = {grid.spec.id!r}: the bot solves only grids of BabyAI'
     )
   from minigrid.utils.baby_ai_bot import BabyAIBot
 

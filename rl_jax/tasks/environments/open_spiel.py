@@ -150,7 +150,7 @@ class OpenSpielEpisode(Environment):
 def news(state: Any, known: list[str]) -> list[str]:
   """What is new to each player, '' if nothing is; `known` is brought up to it.
 
-  known: information states, of which a player has been told or that it made.
+  known: information states that a player has observed or made.
   """
   found = []
   for player, before in enumerate(known):

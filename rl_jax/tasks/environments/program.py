@@ -34,7 +34,7 @@ class Program(EnvironmentTask):
     and at least once, by
       client.chat.completions.create(messages=[...]).choices[0].message.content
     in which other arguments change nothing. It must be a function of the
-    example and of what it is told.
+    example and of its observations.
   chat: messages are those of the model's template: the first call has the
     system's message `system`, unless that is '', and one of a user; False: they
     are put one after another as plain text, after `system`.

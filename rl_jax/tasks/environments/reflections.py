@@ -23,7 +23,7 @@ _MOVES = 'ud'
 @dataclasses.dataclass(frozen=True)
 @checked
 class Reflections(EnvironmentTask, Lessons):
-  """An actor goes to a place 0..9; what it is told changes its next trial.
+  """An actor goes to a place 0..9; its observations change its next trial.
 
   The policy reads a trial as '4<' (the goal is above 4) or '4>' and writes a
   reflection: 'u3' (up by 3) or 'd3'. The actor's next place is the last one

@@ -44,7 +44,8 @@ class SearchedFacts(EnvironmentTask):
   BM25 ranks first: ' fern has size delta' has the value, ' dune asks size fern'
   has none; what shares no word with a text finds ' nothing'. Values are drawn
   again for each episode, so that answers cannot be learned by heart.
-  Components: `outcome` 1 for the right value, `found` 1 when it is first told.
+  Components: `outcome` 1 for the right value, `found` 1 when it is first
+  observed.
   Source: this code; retrieval as in "Search-R1: Training LLMs to Reason and
   Leverage Search Engines with Reinforcement Learning".
 
@@ -151,7 +152,7 @@ class Searching(Environment):
 
   @property
   def solution(self) -> tuple[str, ...]:
-    """The question as a query, unless its value is told, and the answer."""
+    """The question as a query, unless its value is known, and the answer."""
     subject, field = self._task.keys[self._asked]
     answer = (f' {self._values[self._asked]}',)
     return answer if self._found else (f' {field} {subject}', *answer)

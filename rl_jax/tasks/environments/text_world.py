@@ -30,7 +30,7 @@ _META = re.compile(
   r'|unscript|verify|version|again|g|oops)\b',
   re.IGNORECASE,
 )
-# What games of the basic theme say and are told.
+# What games of the basic theme say and read.
 _WORDS = tuple(
   'First,|. Next,|.\n-= Room|-= Room| =-\nYou are in the room|.\nThere is a'
   "|. There is a|n exit to the|. The|You|It's|. It is| here|.\n"
