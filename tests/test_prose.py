@@ -14,7 +14,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ('rl_jax', 'configs', 'experiments', 'docs', 'tests')
 PAGES = ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')
 # Generated from other files, or the list of patterns itself.
-PENDING = ('tests/tasks', 'tests/runs')
 EXCLUDED = ('tests/test_prose.py', 'experiments/papers/worlds/LANDED.md')
 EXCLUDED_FOLDERS = {'generated', '_build', 'data', '__pycache__'}
 
@@ -115,6 +114,16 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     'the call is no object with a name',
   ),
   'rl_jax/tasks/environments/tool_functions.py': ('is no {kind}',),
+  'tests/tasks/environments/test_packages.py': (
+    'That is no command.',
+    'arguments are no object',
+    "a = 'x' is no integer",
+  ),
+  'tests/tasks/environments/test_tools.py': (
+    'the call is no object with a name',
+    'write its name and arguments alone',
+    'expression = 12 is no string',
+  ),
   'tests/faults/attack_programs.py': (
     'closing the pipe and going on',
     'judge: write values of its own',
@@ -222,7 +231,6 @@ def test_words_of_the_field():
     line
     for path in _files()
     if path.relative_to(ROOT).as_posix() not in EXCLUDED
-    and not path.relative_to(ROOT).as_posix().startswith(PENDING)
     for line in _findings(path)
   ]
   assert not found, '\n' + '\n'.join(found)

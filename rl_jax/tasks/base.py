@@ -57,10 +57,10 @@ class Logged:
 
   `text`, or for a conversation `messages`: the assistant's turn and what
   follows it. turns: of an episode, instead: (action, next observation) of each
-  turn. turn_ends: an end token closes what was said; else a turn
-  ends by its length. truncated: the episode was cut before its end. reward: of
-  the data, 1 where they have none. label: 1 for a chosen or desirable response,
-  0 for a rejected one, None without a label.
+  turn. turn_ends: an end token closes what was said; else a turn ends by its
+  length. truncated: the episode was cut before its end. reward: of the data, 1
+  where they have none. label: 1 for a chosen or desirable response, 0 for a
+  rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
   aspects: a label for each of several aspects, None where it is missing, () if

@@ -1,4 +1,4 @@
-"""One trainer in a work directory; a dead one is no obstacle to a new one."""
+"""One trainer in a work directory; a dead one does not block it."""
 
 import errno
 import fcntl

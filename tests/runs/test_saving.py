@@ -44,7 +44,7 @@ def test_a_best_step_that_is_damaged_is_saved_again(tmp_path):
 
 
 def test_a_best_metric_that_is_misspelled_is_named(tmp_path):
-  """Else no checkpoint would be kept for it, and nobody told."""
+  """Otherwise no checkpoint would be kept for it, without a warning."""
   row = {'evaluation/svamp/pass_at_1': 0.5, 'evaluation/pass_at_1': 0.5}
 
   def check(name, **more):

@@ -55,7 +55,7 @@ def test_rewards_by_hand(response, expected):
   [
     ('=5', 0, 0),
     ('*' + RIGHT, 2, 2),
-    ('=55', 0, 3),  # begun as a guess, but no guess
+    ('=55', 0, 3),  # starts like a guess, but is none
     ('+' + RIGHT[:9], 1, 3),  # cut
     ('*', 2, 3),
     (RIGHT, 3, 3),  # no mode was chosen
@@ -64,7 +64,7 @@ def test_rewards_by_hand(response, expected):
   ],
 )
 def test_what_has_no_form_is_no_guess(response, mode, format_id):
-  """The mode is the one that was chosen; the format is one of its own."""
+  """The mode is the one that was chosen; the format is a separate one."""
   found = Chain(controls=True).reward(PROBLEM, response)
   assert (found['mode'], found['format_id']) == (mode, format_id)
   assert found['guessed'] == (mode == 0)

@@ -7,7 +7,7 @@ from rl_jax.tasks.environments.base import SEED
 
 
 def test_moves_are_those_of_a_shortest_way():
-  """Made one after the other from the state that is told they end the game."""
+  """Made one after the other from the observed state they end the game."""
   task, grids = LoggedMoves(), KeyDoor(num_train=2000)
   places = set()
   for index in range(40):

@@ -331,7 +331,7 @@ def test_bad_rows_of_tables_are_named(tmp_path):
 
 def test_broken_file(tmp_path):
   path = tmp_path / 'rows.parquet'
-  path.write_bytes(b'PAR1 is no table')
+  path.write_bytes(b'PAR1 but no table')
   pytest.importorskip('pyarrow')
   with pytest.raises(ValueError, match='cannot be read'):
     PreferenceRows(path=str(path)).num_prompts('train')

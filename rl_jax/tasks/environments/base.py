@@ -48,8 +48,7 @@ class EnvironmentTask(Episodic, is_base=True):
   `make`. For scanned runs there are `device_answers`, `begin_device` and
   `step_device`.
   A game has the trait `players` > 1: each example is played from the place of
-  every player, by its own group, and players hear each other as
-  observations.
+  every player, by its own group, and players hear each other as observations.
   """
 
   num_train: int = ranged(1000, 1)

@@ -40,8 +40,8 @@ class RenamedWalks(mini_grid.MiniGrid):
   logs: rollouts.jsonl of runs on the same grids. After the num_train random
   walks there is one for each thing that an episode of theirs faced in `turns`
   actions, until it first did, so that a mission that was fulfilled keeps its
-  walk and others get one; what was not an action is left out.
-  For grids of BabyAI whose missions are to go to a thing.
+  walk and others get one; what was not an action is left out. For grids of
+  BabyAI whose missions are to go to a thing.
   Source: the data gathering of "Pre-Trained Language Models for Interactive
   Decision-Making" (LID), reconstructed from the abstract: every thing in place
   of a draw among them, and samples in place of random actions among the best.

@@ -53,7 +53,7 @@ def test_problems_are_each_one_once():
 
 
 def test_a_call_and_an_answer():
-  """The result is told; the right answer earns 1 and ends the episode."""
+  """The result is observed; the right answer earns 1 and ends the episode."""
   task = make_task()
   question, expression, answer = WordSums().problem(0)
   first, (told, last) = played(task, call(expression), submit(answer))

@@ -291,7 +291,7 @@ def _row(seed, actions, **more):
 
 def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
   """Recorded walks come after the random ones; until the thing is first faced,
-  without turns that were no actions; what could not be judged, or faces
+  without turns that were not actions; what could not be judged, or faces
   nothing, gives none.
   """
   episode = GRID.make(GRID.example('train', 0))
