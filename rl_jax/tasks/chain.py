@@ -116,7 +116,7 @@ class Chain(Task):
     return f'{control[mode]}<{";".join(written)}>{last}'
 
   def hinted(self, example: Example) -> Example:
-    """Puts the first steps of the solution before the prompt: '3+4=7;3+4*2='."""
+    """Puts the solution's first steps before the prompt: '3+4=7;3+4*2='."""
     return self._behind_steps(example, self.hint_steps)
 
   def hinted_by(self, example: Example, share: float) -> Example:

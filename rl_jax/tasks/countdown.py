@@ -91,7 +91,7 @@ class Countdown(Task):
     return f'<answer> {example.answer} </answer>'
 
   def hinted(self, example: Example) -> Example:
-    """Puts the first operation of a solution before the prompt: '3*>347>25='."""
+    """Puts a solution's first operation before the prompt: '3*>347>25='."""
     self._require_flat()
     prompt = f'{example.answer[:2]}>{example.prompt}'
     return dataclasses.replace(example, prompt=prompt, parts=())
