@@ -10,7 +10,7 @@ from rl_jax.pieces.statistics import action_values
 def check_router(
   method: Method, model: transformer.ModelConfig, spans: int
 ) -> None:
-  """Raises ValueError if a piece reads a router that nobody can read.
+  """Raises ValueError if a piece reads router statistics that are not available.
 
   spans: parts of a response on the mesh.
   """
@@ -34,7 +34,7 @@ def check_router(
 def check_action_values(
   transforms: tuple, method: Method, model: transformer.ModelConfig
 ) -> None:
-  """Raises ValueError if values of every token are read that nobody has.
+  """Raises ValueError if values of every token are read that are not computed.
 
   transforms: of evaluations.
   """

@@ -273,7 +273,7 @@ def _join(
 
   token_inputs: what the task says of tokens, which sampled rows have already.
 
-  Raises: ValueError for extras of one of them that nobody knows of the other.
+  Raises: ValueError for extras of one of them that the other lacks.
   """
   rows = rows.replace(extras={**rows.extras, **token_inputs(rows)})
   return join_rounds((_with_all(drawn, rows), _with_all(rows, drawn)))

@@ -70,7 +70,7 @@ _MOST_DISTANCE = 1_000_000  # cells of an edit distance
 
 
 def check_known(generator: str, dataset: Any) -> None:
-  """Raises ValueError if its scorer could run answers, and nobody has looked.
+  """Raises ValueError if its scorer could run answers and was not examined.
 
   So could one that a later version of the package has.
   """

@@ -12,7 +12,7 @@ QUOTIENT, MIXED = 'quotient', 'mixed'
 FRACTIONS = frozenset({QUOTIENT, MIXED})
 # Forms in which an integer still waits to be computed.
 OPEN_FORMS = FRACTIONS | {UNSCALED}
-# Forms that nobody writes for a rounded number.
+# Forms that are never written for a rounded number.
 EXACT_FORMS = FRACTIONS | {REPEATING}
 
 # Spaces of a given width, and marks that never separate two numbers of a list.

@@ -17,7 +17,7 @@ _OF_ROWS = (PreferenceRows, PromptResponse, QuestionAnswer)
 
 
 class NotApplicableError(ValueError):
-  """All functions returned None: nobody says what the response is worth."""
+  """All functions returned None: nothing says what the response is worth."""
 
 
 @dataclasses.dataclass(frozen=True)
