@@ -125,7 +125,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     'expression = 12 is no string',
   ),
   'tests/tasks/test_refinements.py': ('Refinements.task: Begun',),
-  'tests/faults/attack_programs.py': (
+  'tests/tools/attack_programs.py': (
     'closing the pipe and going on',
     'judge: write values of its own',
   ),
