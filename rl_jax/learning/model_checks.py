@@ -11,7 +11,7 @@ from rl_jax.pieces.statistics import action_values
 def check_router(
   method: Method, model: transformer.ModelConfig, spans: int
 ) -> None:
-  """Raises ValueError if a piece reads router statistics that are not available.
+  """Raises ValueError if a piece reads router statistics that are missing.
 
   spans: parts of a response on the mesh.
   """

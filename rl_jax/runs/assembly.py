@@ -146,7 +146,7 @@ def assemble(
 
 
 def _warn_of_idle_pieces(config, policy):
-  """Of those whose constants cannot act within these limits."""
+  """Warns of pieces whose constants cannot act within these limits."""
   for line in idle_pieces(
     config.method,
     max_response_tokens=config.rollout.max_response_tokens,
