@@ -1,4 +1,6 @@
-"""From a configuration to the parts of a run, checked before any compile."""
+"""Builds the parts of a run from its configuration; checks them before
+compiling.
+"""
 
 from collections.abc import Mapping
 import dataclasses
@@ -144,7 +146,7 @@ def assemble(
 
 
 def _warn_of_idle_pieces(config, policy):
-  """Of those whose constants cannot act within these limits."""
+  """Warns of pieces whose constants cannot act within these limits."""
   for line in idle_pieces(
     config.method,
     max_response_tokens=config.rollout.max_response_tokens,
@@ -181,7 +183,9 @@ def make_prompts(
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """Of the configuration's task or another; verifier: opens its episodes."""
+  """The prompts of the configuration's task or of another; verifier: opens
+  episodes.
+  """
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     assert isinstance(verifier, Episodes)
@@ -295,7 +299,9 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """Of the last devices, each with whole weights; None: the mesh of the run."""
+  """The mesh of the last devices, which hold replicated weights; None: the
+  run's.
+  """
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -332,7 +338,7 @@ def make_verifier(
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})
     path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies rows of its own
+    if processes.count() > 1:  # each verifies its own rows
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
   journal = JournaledPool(pool, path, what, writer or sole_writer())
@@ -351,7 +357,9 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """With tasks that name the answers which an evaluation counts, if it does."""
+  """The configuration with tasks that name the answers which an evaluation
+  counts.
+  """
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,
