@@ -20,6 +20,8 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
 
 from absl import flags  # noqa: E402
 import jax  # noqa: E402
+from jax._src import pjit  # noqa: E402
+from jax._src.interpreters import pxla  # noqa: E402
 import pytest  # noqa: E402
 
 from rl_jax.runtime import mesh as mesh_lib  # noqa: E402
@@ -52,30 +54,43 @@ def pytest_collection_modifyitems(items):
       item.add_marker(skip)
 
 
-# A compiled program, however small, keeps about 1.3 MB and seven memory maps
-# until it is let go: 10,000 tests would hold 10 GB in two processes, and jaxlib
-# crashes in the compiler when Linux grants no further map (65,530 a process).
-_MOST_PROGRAMS = 1000
-_kept_programs = 0
+# JAX keeps the lowered form of each program, 1.1 MB of MLIR however small, with
+# 0.3 MB that run; nothing reads it again. Without these private names only
+# jax.clear_caches() lets it go, and with it the programs, each of which costs
+# 12 ms to load again.
+try:
+  _LOWERED = (pjit._pjit_lower, pxla._cached_lowering_to_hlo)
+except AttributeError:  # another version of JAX
+  _LOWERED = ()
+_MOST_LOWERED = 100
+# jaxlib crashes in the compiler when Linux grants no further memory map; each
+# program has several.
+_MOST_PROGRAMS = 4000 if _LOWERED else 1000
+
+
+def _count_programs():
+  return len(jax.devices()[0].client.live_executables())
+
+
+@pytest.fixture(scope='session')
+def _kept():
+  """How many programs fixtures held when the others were let go."""
+  return [0]
 
 
 @pytest.fixture(autouse=True)
-def _few_programs():
-  """Compiled programs are let go once 1,000 have come since the last time.
-
-  What a fixture of a module still holds stays. The memory goes back to the
-  system, where the C library knows how, for the other processes.
-  """
-  global _kept_programs
+def _few_programs(_kept):
+  """The memory of a process stays within bounds."""
   yield
-  client = jax.devices()[0].client
-  if len(client.live_executables()) < _kept_programs + _MOST_PROGRAMS:
-    return
-  jax.clear_caches()
-  gc.collect()
-  with contextlib.suppress(AttributeError, OSError):
-    ctypes.CDLL(None).malloc_trim(0)
-  _kept_programs = len(client.live_executables())
+  for cache in _LOWERED:
+    if cache.cache_info().currsize >= _MOST_LOWERED:
+      cache.cache_clear()
+  if _count_programs() >= _kept[0] + _MOST_PROGRAMS:
+    jax.clear_caches()
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):
+      ctypes.CDLL(None).malloc_trim(0)  # back to the system
+    _kept[0] = _count_programs()
 
 
 class _Peaks:
