@@ -1,6 +1,7 @@
 """Every documented command parses; every configuration has one."""
 
 import ast
+import functools
 import importlib
 import pathlib
 import re
@@ -80,6 +81,7 @@ def source_of(binary: str) -> pathlib.Path:
   return FOLDER / (binary.replace('.', '/') + '.py')
 
 
+@functools.cache
 def flags_of(binary: str) -> set[str]:
   """Names of the flags that a binary defines, or asks a module to define.
 
@@ -134,7 +136,10 @@ def check(binary: str, arguments: list[str]) -> None:
   if binary == 'sweep' and 'config' in options:
     method, seeds = options.get('method', 'grpo'), options.get('seeds')
     settings = grid.settings(
-      *(options['config'], method, every('set'), every('add')),
+      options['config'],
+      method,
+      every('set'),
+      every('add'),
       seeds=seeds and int(seeds),
     )
     for run in sweep_runs.runs(settings):

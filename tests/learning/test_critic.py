@@ -72,7 +72,8 @@ def test_equal_weights_give_equal_statistics(found, kind):
   assert np.abs(shared['values']).max() > 0.01
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
-    *(shared, other),
+    shared,
+    other,
   )
 
 
@@ -97,7 +98,8 @@ def test_the_policy_learns_as_without_a_critic(found):
   (_, shared), (_, _), (_, own) = (found[kind] for kind in KINDS)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
-    *(shared['logp']['model'], own['logp']['model']),
+    shared['logp']['model'],
+    own['logp']['model'],
   )
   assert all(not x.any() for x in jax.tree.leaves(own['logp']['critic']))
 
@@ -227,5 +229,6 @@ def test_own_layers_are_split_over_a_mesh(tiny):
   assert all(np.abs(x).max() > 0 for x in jax.tree.leaves(one['critic']))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
-    *(one, split),
+    one,
+    split,
   )

@@ -120,7 +120,10 @@ def test_the_norm_of_a_bfloat16_gradient_is_float32(tiny, toy):
       forward, state.params, batch, {}, reuse_scores=False
     )
     _, metrics = update.update_minibatch(
-      *(forward, state, batch, jnp.arange(4)),
+      forward,
+      state,
+      batch,
+      jnp.arange(4),
       optimizer=optimizer,
       reuse_scores=False,
     )

@@ -220,7 +220,8 @@ def test_small_and_odd_batches(sizes, plain_forward):
   ('name', 'transposed'),
   [
     pytest.param(
-      *(name, transposed),
+      name,
+      transposed,
       marks=pytest.mark.slow if name in ('gemma3', 'yarn') else (),
     )
     for name in VARIANTS

@@ -92,8 +92,12 @@ def test_labels_of_rejection_by_hand(tiny):
   def probs(model):
     cfg, params = model
     hidden = models.forward(
-      *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP),
-      *(traj.response_BT, traj.mask_BT),
+      params,
+      cfg,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      traj.response_BT,
+      traj.mask_BT,
     )
     return jax.nn.softmax(models.logits(params, cfg, hidden) / 0.7)
 

@@ -40,7 +40,9 @@ def empty(tiny):
   rng = np.random.default_rng(1)
   prompt_NP = rng.integers(5, tiny.CFG.vocab_size, (N, 2))
   return rollouts.start_trajectories(
-    *(prompt_NP, np.ones((N, 2)), np.arange(N)),
+    prompt_NP,
+    np.ones((N, 2)),
+    np.arange(N),
     group_size=1,
     max_response_tokens=T,
   )
@@ -51,7 +53,12 @@ def search(cfg, beams, candidates, tokens):
   """(params, traj, inputs, weight) -> trajectories."""
   return jax.jit(
     lambda params, traj, inputs, weight: look_ahead(
-      *(params, cfg, traj, SAMPLING, count, inputs),
+      params,
+      cfg,
+      traj,
+      SAMPLING,
+      count,
+      inputs,
       weight=weight,
       beams=beams,
       candidates=candidates,
@@ -65,7 +72,7 @@ def search(cfg, beams, candidates, tokens):
 def plain(cfg, beams):
   return jax.jit(
     lambda params, traj: beam_search(
-      *(params, cfg, traj, KEY, SAMPLING), max_new_tokens=T, beams=beams
+      params, cfg, traj, KEY, SAMPLING, max_new_tokens=T, beams=beams
     )
   )
 
@@ -156,8 +163,12 @@ def test_against_a_search_in_python(tiny, empty, weight):
   @jax.jit
   def compute(params):
     hidden = models.forward(
-      *(params, cfg, empty.prompt_NP, empty.prompt_mask_NP),
-      *(np.tile(every, (N, 1)), np.ones((N * len(every), T))),
+      params,
+      cfg,
+      empty.prompt_NP,
+      empty.prompt_mask_NP,
+      np.tile(every, (N, 1)),
+      np.ones((N * len(every), T)),
     )
     weights = models.decoding_weights(params, cfg)
     return jax.nn.log_softmax(models.logits(weights, cfg, hidden))

@@ -283,14 +283,19 @@ def test_long_contexts_are_attended_in_spans(plain_forward, tiny):
   )
   ones = np.ones((2, T), np.float32)
   found = transformer.forward(
-    *(params, cfg, prompt, ones[:1, :4], response, ones),
+    params,
+    cfg,
+    prompt,
+    ones[:1, :4],
+    response,
+    ones,
     context_BT=jnp.asarray(context),
   )
   for b, row in enumerate(starts):
     for start, end in zip(row, [*row[1:], T], strict=True):
       part = response[b : b + 1, start:end]
       expected = plain_forward(
-        *(params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape))
+        params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape)
       )
       np.testing.assert_allclose(
         found[b, start + 1 : end], expected[0, 1:], atol=2e-5

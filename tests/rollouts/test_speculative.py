@@ -80,7 +80,10 @@ def plain(sampling, cfg=CFG, **limits):
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
   run = lambda *args: generate_with_drafts(
-    *(args[0], cfg, *args[1:], {}),
+    args[0],
+    cfg,
+    *args[1:],
+    {},
     drafts=drafts,
     **{'max_new_tokens': T, **limits},
   )
@@ -172,7 +175,9 @@ def test_a_known_response_is_accepted_whole():
   drafts = PreviousResponses(tokens=3, ngram=8, prompts=N)
   sampling = SAMPLING.replace(greedy=True, eos_ids=())
   start = rollouts.start_trajectories(
-    *(make_traj().prompt_NP, make_traj().prompt_mask_NP, np.arange(N)),
+    make_traj().prompt_NP,
+    make_traj().prompt_mask_NP,
+    np.arange(N),
     group_size=1,
     max_response_tokens=T,
   )
@@ -181,9 +186,7 @@ def test_a_known_response_is_accepted_whole():
   @jax.jit
   def run(memory):
     return generate_with_drafts(
-      *(params, CFG, start, KEY, sampling, memory),
-      drafts=drafts,
-      max_new_tokens=T,
+      params, CFG, start, KEY, sampling, memory, drafts=drafts, max_new_tokens=T
     )
 
   for _ in range(2):
@@ -209,7 +212,13 @@ def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
   run = lambda params, traj, *args: generate_with_drafts(
-    *(own, CFG, traj, KEY, *args, {}, params),
+    own,
+    CFG,
+    traj,
+    KEY,
+    *args,
+    {},
+    params,
     drafts=drafts,
     model=CFG,
     max_new_tokens=T,
@@ -284,8 +293,12 @@ def test_rejection_depends_on_counters_alone(monkeypatch):
   found, *_ = with_model(SAMPLING, params, moved, **fields)
   assert_same(found, toy_order(whole, groups))
   hidden = models.forward(
-    *(make_params(), CFG, whole.prompt_NP, whole.prompt_mask_NP),
-    *(whole.response_BT, (whole.kind_BT > 0).astype(jnp.float32)),
+    make_params(),
+    CFG,
+    whole.prompt_NP,
+    whole.prompt_mask_NP,
+    whole.response_BT,
+    (whole.kind_BT > 0).astype(jnp.float32),
   )
   logits = models.logits(make_params(), CFG, hidden) / SAMPLING.temperature
   logp_BT = jnp.take_along_axis(
@@ -338,13 +351,21 @@ def test_guesses_that_are_kept(coupling, kept):
   """
   rows, (cfg, params), (_, other) = 8192, constant(OWN), constant(OTHER)
   start = rollouts.start_trajectories(
-    *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+    np.ones((1, 1)),
+    np.ones((1, 1)),
+    np.zeros(1),
     group_size=rows,
     max_response_tokens=3,
   )
   drafts = DraftModel(path='', tokens=1, threshold=1.0, coupling=coupling)
   found, _, (passes, tokens, drafted) = generate_with_drafts(
-    *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}, other),
+    params,
+    cfg,
+    start,
+    KEY,
+    rollouts.SamplingConfig(),
+    {},
+    other,
     drafts=drafts,
     model=cfg,
     max_new_tokens=3,
@@ -368,12 +389,19 @@ def test_a_token_without_probability_is_never_kept():
   for own, other in (sure, sure[::-1]):
     cfg, params = constant(own)
     start = rollouts.start_trajectories(
-      *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+      np.ones((1, 1)),
+      np.ones((1, 1)),
+      np.zeros(1),
       group_size=64,
       max_response_tokens=4,
     )
     found, *_ = generate_with_drafts(
-      *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}),
+      params,
+      cfg,
+      start,
+      KEY,
+      rollouts.SamplingConfig(),
+      {},
       constant(other)[1],
       drafts=DraftModel(path='', tokens=3, threshold=1.0),
       model=cfg,
@@ -432,14 +460,21 @@ def test_the_law_of_tokens(drafts):
 
   def begun(group_size):
     return rollouts.start_trajectories(
-      *(np.asarray([[1, 4, 1, 3]]), np.ones((1, 4)), np.zeros(1)),
+      np.asarray([[1, 4, 1, 3]]),
+      np.ones((1, 4)),
+      np.zeros(1),
       group_size=group_size,
       max_response_tokens=3,
     )
 
   noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
   found, _, (passes, tokens, _) = generate_with_drafts(
-    *(params, cfg, begun(rows), KEY, rollouts.SamplingConfig(), {}),
+    params,
+    cfg,
+    begun(rows),
+    KEY,
+    rollouts.SamplingConfig(),
+    {},
     jax.tree.map(lambda x: x + noise(x), params),  # of a draft model
     drafts=drafts,
     model=cfg,
@@ -450,7 +485,11 @@ def test_the_law_of_tokens(drafts):
   response_BT = jnp.asarray(np.stack([first, second, 0 * first], axis=1))
   traj = begun(25)
   hidden = models.forward(
-    *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP, response_BT),
+    params,
+    cfg,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    response_BT,
     jnp.ones((25, 3)),
   )
   p = np.asarray(jax.nn.softmax(models.logits(params, cfg, hidden)))

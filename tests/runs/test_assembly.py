@@ -181,7 +181,7 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
     verifier = assembly.make_verifier(
-      *(config, str(tmp_path), tokenizer, mesh, files)
+      config, str(tmp_path), tokenizer, mesh, files
     )
     example, lines = config.task.example('train', 0), verifier._journal._lines
     before = dict(lines)

@@ -45,7 +45,9 @@ class Played:
     for row in rows:
       r, last = self.requests[row], self.said[row][-1]
       self.requests[row] = Request(
-        *(r.episode, r.example, r.seed),
+        r.episode,
+        r.example,
+        r.seed,
         actions=(*r.actions, actions[row]),
         before=(*r.before, session_host.fingerprint(last)),
       )

@@ -114,7 +114,9 @@ def test_steps_are_those_of_the_record():
   ids = [*tokenizer.encode('3'), 1]
   response = np.pad(np.array([ids] * 2), ((0, 0), (0, 30)))
   traj = start_trajectories(
-    *(np.ones((1, 4)), np.ones((1, 4)), np.arange(1)),
+    np.ones((1, 4)),
+    np.ones((1, 4)),
+    np.arange(1),
     group_size=2,
     max_response_tokens=32,
   ).replace(
