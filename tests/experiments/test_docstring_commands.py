@@ -128,7 +128,10 @@ def check(binary: str, arguments: list[str]) -> None:
   unknown = {match[1] for match in found} - known
   assert not unknown, f'experiments.{binary} has no {unknown}'
   options = {match[1]: match[2] for match in found}
-  every = lambda name: [match[2] for match in found if match[1] == name]
+
+  def every(name):
+    return [match[2] for match in found if match[1] == name]
+
   if any(text in arguments for text in PLACEHOLDERS):
     return
   if 'paper' in options:

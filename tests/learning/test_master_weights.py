@@ -67,7 +67,10 @@ def test_small_steps_are_those_of_float32_weights(fields):
   found, state = run(params, 50, optimizer)
   assert found['w'].dtype == jnp.bfloat16
   masters = master_weights.joined(found['w'], state.remainder['w'])
-  same = lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-9)
+
+  def same(x, y):
+    return np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-9)
+
   same(masters, expected['w'])
   same(found['b'], expected['b'])
   assert jax.tree.structure(state.inner) == jax.tree.structure(inner)

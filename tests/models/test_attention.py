@@ -50,9 +50,9 @@ def test_gradients_do_not_depend_on_the_blocks(monkeypatch, queries):
   cotangent *= mask_NP[:, :, None, None, None]
 
   def gradients():
-    out = lambda *qkv: (
-      attention.attend_prompt(*qkv, mask_NP) * cotangent
-    ).sum()
+    def out(*qkv):
+      return (attention.attend_prompt(*qkv, mask_NP) * cotangent).sum()
+
     return jax.jit(jax.grad(out, argnums=(0, 1, 2)))(q, k, v)
 
   whole = gradients()

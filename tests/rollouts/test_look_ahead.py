@@ -27,7 +27,9 @@ def count(inputs, response_BT, length_B):
 
 
 def inputs_of(wanted=WANTED, bad=-1, more=0.0):
-  full = lambda x, kind: np.full(N, x, kind)
+  def full(x, kind):
+    return np.full(N, x, kind)
+
   return {
     'wanted': full(wanted, np.int32),
     'bad': full(bad, np.int32),
@@ -130,7 +132,9 @@ def test_h_of_minus_infinity_is_never_in_the_response(tiny, empty):
 
 def scripted(logp, reward, weight, beams, candidates, tokens):
   """The search in Python, for log-probs and rewards of tuples of tokens."""
-  over = lambda row: len(row) == T or (row and row[-1] == END)
+
+  def over(row):
+    return len(row) == T or (row and row[-1] == END)
 
   def total(row):
     return sum(logp[row[:i]][row[i]] for i in range(len(row)))
@@ -147,7 +151,10 @@ def scripted(logp, reward, weight, beams, candidates, tokens):
     for row in kept:
       likeliest = [] if over(row) else np.argsort(-logp[row])[:candidates]
       found += [(*row, int(v)) for v in likeliest] or [row]
-    score = lambda row: total(row) + weight * reward(greedy(row))
+
+    def score(row):
+      return total(row) + weight * reward(greedy(row))
+
     kept = sorted(found, key=score, reverse=True)[:beams]
   return kept[0]
 

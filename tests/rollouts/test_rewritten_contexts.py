@@ -220,7 +220,10 @@ def test_contexts_of_a_chat_are_those_of_its_template(first):
 @pytest.mark.parametrize('ends', [0, 1])
 def test_the_turn_before_an_observation_has_one_end(ends):
   """That which is read again, whether or not the last one was cut."""
-  encode = lambda text: [ord(x) for x in text]
+
+  def encode(text):
+    return [ord(x) for x in text]
+
   tokenizer = SimpleNamespace(eos_ids=(9,), encode=encode)
   form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
   actions = [[10], [11]]

@@ -73,20 +73,26 @@ def make_traj():
 
 def plain(sampling, cfg=CFG, **limits):
   """A function of its own: jit would find the program of other widths again."""
-  run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
+
+  def run(*args):
+    return rollouts.generate(args[0], cfg, *args[1:], **limits)
+
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
 
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
-  run = lambda *args: generate_with_drafts(
-    args[0],
-    cfg,
-    *args[1:],
-    {},
-    drafts=drafts,
-    **{'max_new_tokens': T, **limits},
-  )
+
+  def run(*args):
+    return generate_with_drafts(
+      args[0],
+      cfg,
+      *args[1:],
+      {},
+      drafts=drafts,
+      **{'max_new_tokens': T, **limits},
+    )
+
   found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
   return found[0], *found[2].tolist()[:2]
 
@@ -204,26 +210,32 @@ def test_a_known_response_is_accepted_whole():
 def draft_model():
   """The policy with weights that are a little different, and its shape."""
   params = make_params()
-  noise = lambda x: 0.03 * jax.random.normal(jax.random.key(7), x.shape)
+
+  def noise(x):
+    return 0.03 * jax.random.normal(jax.random.key(7), x.shape)
+
   return CFG, jax.tree.map(lambda x: x + noise(x), params)
 
 
 def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
-  run = lambda params, traj, *args: generate_with_drafts(
-    own,
-    CFG,
-    traj,
-    KEY,
-    *args,
-    {},
-    params,
-    drafts=drafts,
-    model=CFG,
-    max_new_tokens=T,
-    slots=slots,
-  )
+
+  def run(params, traj, *args):
+    return generate_with_drafts(
+      own,
+      CFG,
+      traj,
+      KEY,
+      *args,
+      {},
+      params,
+      drafts=drafts,
+      model=CFG,
+      max_new_tokens=T,
+      slots=slots,
+    )
+
   found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
 
@@ -439,7 +451,10 @@ def test_memory_of_prompts():
   memory = draft_memory.remembered(memory, traj)
   assert memory['id_M'].tolist() == [0, 9, NONE, 3]
   found = draft_memory.recalled(memory, jnp.asarray([9, 5, 3, 2]))
-  first = lambda n: [n * G * T, n * G * T + 1]
+
+  def first(n):
+    return [n * G * T, n * G * T + 1]
+
   assert found[:, :2].tolist() == [first(3), [NONE] * 2, first(2), [NONE] * 2]
   assert (found[:, 2:] == NONE).all()
 
@@ -467,7 +482,9 @@ def test_the_law_of_tokens(drafts):
       max_response_tokens=3,
     )
 
-  noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
+  def noise(x):
+    return jax.random.normal(jax.random.key(7), x.shape)
+
   found, _, (passes, tokens, _) = generate_with_drafts(
     params,
     cfg,

@@ -125,7 +125,10 @@ def test_every_row_is_scored_under_every_prompt(tiny, mesh):
   with jax.set_mesh(mesh):
     scores = make_scores(tiny.CFG, mesh, tiny.TEMPERATURE)
     found_NB = scores(params, traj, *prompts)
-  on = lambda x, mask: np.asarray(x)[np.asarray(mask) > 0].tolist()
+
+  def on(x, mask):
+    return np.asarray(x)[np.asarray(mask) > 0].tolist()
+
   contexts = [on(*pair) for pair in zip(*prompts, strict=True)]
   actions = [on(*pair) for pair in zip(traj.response_BT, mask_BT, strict=True)]
   expected = log_probs(

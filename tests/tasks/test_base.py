@@ -56,7 +56,8 @@ def test_tasks_are_values(task):
 class Guess(EnvironmentTask):
   """Its episodes are misspelt."""
 
-  mkae = lambda self, example: None
+  def mkae(self, example):
+    return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,9 +65,15 @@ class Words:
   """Its reward is misspelt."""
 
   reward_weights = {'outcome': 1.0}
-  num_prompts = lambda self, split: 1
-  example = lambda self, split, index: base.Example('', '', 0)
-  rewrad = lambda self, example, response: {'outcome': 1.0}
+
+  def num_prompts(self, split):
+    return 1
+
+  def example(self, split, index):
+    return base.Example('', '', 0)
+
+  def rewrad(self, example, response):
+    return {'outcome': 1.0}
 
 
 @pytest.mark.parametrize(

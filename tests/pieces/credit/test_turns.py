@@ -347,9 +347,10 @@ def test_step_groups_reduce_to_the_episode(toy):
 
 def test_states_that_are_met_once(toy):
   """Of s0, s1, s2 one; of two rows in other states all; none of one shared."""
-  share = lambda traj: float(
-    credit.StepGroups().measure(traj)['credit/singleton_fraction']
-  )
+
+  def share(traj):
+    return float(credit.StepGroups().measure(traj)['credit/singleton_fraction'])
+
   assert share(make(toy, REWARD, **ROWS)) == pytest.approx(1 / 3)
   other = {**ROWS, 'state': [[0, 1, 2], [3, 4, -1]]}
   assert share(make(toy, REWARD, **other)) == 1
@@ -441,7 +442,10 @@ def test_order_of_rows_changes_nothing(toy):
   order = np.array([2, 0, 3, 1])
   pieces = (credit.StepGroups(), credit.SharedSteps(), credit.TurnLeaveOneOut())
   for one in pieces:
-    fields = lambda x: {'state': x, 'action': x}
+
+    def fields(x):
+      return {'state': x, 'action': x}
+
     traj = make(toy, reward, **fields(state), **tokens_of(reward))
     moved = make(
       toy, reward[order], **fields(state[order]), **tokens_of(reward)
