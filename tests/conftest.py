@@ -4,6 +4,7 @@ import collections
 import contextlib
 import ctypes
 import gc
+import importlib
 import importlib.util
 import os
 import pathlib
@@ -31,7 +32,9 @@ jax.config.update('jax_numpy_rank_promotion', 'raise')
 
 
 def _share_flags():
-  """Tests import many binaries: a flag that two of them define is no error."""
+  """Tests import many binaries: a flag that two of them define is not
+  an error.
+  """
   define = flags.FlagValues.__setitem__
 
   def shared(values, name, flag):
@@ -139,8 +142,8 @@ def _load(name):
 
 @pytest.fixture(scope='session')
 def toy():
-  """The module tests/toy.py: rollouts for pieces."""
-  return _load('toy')
+  """The module experiments/checks/toy.py: rollouts for pieces."""
+  return importlib.import_module('experiments.checks.toy')
 
 
 @pytest.fixture(scope='session')
@@ -175,7 +178,7 @@ def make_episodes():
 
 @pytest.fixture(scope='module', name='mesh')
 def _mesh():
-  """Of one device, in force until the module ends."""
+  """A mesh of one device, in force until the module ends."""
   found = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(found):
     yield found

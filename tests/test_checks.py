@@ -92,7 +92,7 @@ def test_values_outside_are_errors(field, value, text):
 
 
 def test_limits_and_other_values_pass():
-  """Closed sides include their limit; what is no number is not compared."""
+  """Closed sides include their limit; what is not a number is not compared."""
   Example(share=1.0, count=1, limit=-5.0)
   Example(share=object(), limit=None, count=True)
 
@@ -114,7 +114,7 @@ def test_an_object_in_the_place_of_a_tuple_is_an_error():
 
 
 def test_subclasses_check_all_fields():
-  """Those of the parent and their own."""
+  """The fields of the parent and their own."""
 
   @dataclasses.dataclass(frozen=True)
   @checked

@@ -85,7 +85,7 @@ def test_the_shipped_configuration_is_valid():
   ],
 )
 def test_batch_arithmetic_names_both_numbers(sizes, message):
-  """Sizes that do not divide are no rounding but an error."""
+  """Sizes that do not divide are an error, not rounded."""
   with pytest.raises(ValueError, match=message):
     config_lib.validate(changed(**sizes))
 
@@ -222,7 +222,7 @@ def test_a_mesh_takes_all_devices_that_share_the_batch(fields, devices, data):
     ('optimizer.learning_rate', '1e-3', 'learning_rate: expected float, got'),
     ('optimizer.learning_rate', True, 'learning_rate: expected float, got'),
     ('stopping.metric', 3, 'stopping.metric: expected str or NoneType, got 3'),
-    ('judges', (losses.PPOClip(),), 'which is no Judge'),
+    ('judges', (losses.PPOClip(),), 'which is not a Judge'),
     ('judges', (3,), r'judges: expected tuple\[Judge, ...\], got \(3,\)'),
     ('method.losses', losses.PPOClip(), 'losses: expected (a )?tuple, got'),
   ],

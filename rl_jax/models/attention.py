@@ -6,16 +6,13 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from rl_jax.models import attention_blocks
+from rl_jax.models.attention_blocks import MASKED, NOWHERE, Keys
 from rl_jax.types import Array
 
-# Finite, so that a row without any key gives finite numbers, not NaN.
-MASKED = -1e30
-# Each block of queries is a separate product that must be compiled.
-LEAST_QUERIES = 128
-MOST_BLOCKS = 8
-# Larger blocks of responses are attended in spans of so many queries, one after
-# the other, and their scores are computed again for the gradient.
-SPAN_QUERIES = 128
+# So many queries and keys have one product; more are attended by blocks.
+WHOLE_QUERIES = 128
+WHOLE_KEYS = 1024
 
 
 class Limits(NamedTuple):
@@ -62,26 +59,30 @@ def cached(k: Array, v: Array) -> tuple[Array, Array]:
 def attend_prompt(
   q_NPJRK, k_NPJK, v_NPJK, mask_NP, limits: Limits = NO_LIMITS
 ) -> Array:
-  """Causal attention within each prompt.
+  """Causal attention within each prompt; see attention_blocks for long ones."""
+  length = mask_NP.shape[1]
+  if length > WHOLE_QUERIES:
+    place = jnp.arange(length, dtype=jnp.int32)[None, None]
+    keys = Keys(
+      k_NPJK[:, None],
+      v_NPJK[:, None],
+      _places(mask_NP),
+      place,
+      causal=True,
+    )
+    return attention_blocks.attend(q_NPJRK[:, None], (keys,), *limits)[:, 0]
+  distance_QP = jnp.arange(length)[:, None] - jnp.arange(length)[None]
+  causal_QP = (distance_QP >= 0) & limits.near(distance_QP)
+  mask = causal_QP[None, None, :, None] & (mask_NP > 0)[:, None, None, None]
+  scores = _masked(_product('nqjrk,npjk->njqrp', q_NPJRK, k_NPJK), mask, limits)
+  weights = jax.nn.softmax(scores, axis=-1).astype(v_NPJK.dtype)
+  return jnp.einsum('njqrp,npjk->nqjrk', weights, v_NPJK)
 
-  Long prompts are attended in blocks of queries, each with the keys up to its
-  end: fewer masked scores are computed, and the scores take less memory.
-  """
-  length, mask_NP = mask_NP.shape[1], mask_NP > 0
 
-  def attend(start, end):
-    q, k, v = q_NPJRK[:, start:end], k_NPJK[:, :end], v_NPJK[:, :end]
-    distance_QP = jnp.arange(start, end)[:, None] - jnp.arange(end)[None]
-    causal_QP = (distance_QP >= 0) & limits.near(distance_QP)
-    mask = causal_QP[None, None, :, None] & mask_NP[:, None, None, None, :end]
-    scores = _masked(_product('nqjrk,npjk->njqrp', q, k), mask, limits)
-    weights = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
-    return jnp.einsum('njqrp,npjk->nqjrk', weights, v)
-
-  size = max(LEAST_QUERIES, -(-length // MOST_BLOCKS))
-  starts = range(0, length, size)
-  blocks = [attend(start, min(start + size, length)) for start in starts]
-  return jnp.concatenate(blocks, axis=1)
+def _places(mask_NP):
+  """Of the keys of prompts, [N, 1, P]: their columns."""
+  column_P = jnp.arange(mask_NP.shape[1], dtype=jnp.int32)
+  return jnp.where(mask_NP > 0, column_P[None], NOWHERE)[:, None]
 
 
 def attend_whole_responses(
@@ -93,68 +94,64 @@ def attend_whole_responses(
   causal: bool,
   context_BS: Array | None = None,
 ) -> Array:
-  """attend_response of all tokens of responses, in blocks of queries.
+  """attend_response of all tokens of responses, by blocks if they are long.
 
   prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
   [B, T, J, K]. steps: the tokens of the queries [S] and of the keys [T]; keys
-  of negative ones are never seen. causal: both are 0, 1, 2, ..., so that a
-  block has the keys up to its end alone; else it has all of them. context: the
+  of negative ones are never seen. causal: both are 0, 1, 2, .... context: the
   first token that each query sees, right behind the prompt; None: 0.
   """
-  (kp, vp, mask_NP), (k, v) = prompt, own
-  prompt = (*cached(kp, vp), mask_NP)
   step_S, step_T = steps
-  S, T = step_S.shape[0], step_T.shape[0]
-  size = max(LEAST_QUERIES, -(-S // MOST_BLOCKS))
-  blocks = []
-  for start in range(0, S, size):
-    end = min(start + size, S)
-    keys = end if causal else T
-    kv = cached(k[:, :keys], v[:, :keys])
-
-    def attend(q, step_S, context_BS, kv=kv, step_T=step_T[:keys]):
-      distance_ST = step_S[:, None] - step_T[None]
-      mask = (distance_ST >= 0) & limits.near(distance_ST)
-      mask &= (step_T >= 0)[None]
-      if context_BS is not None:
-        mask = mask[None] & (step_T[None, None] >= context_BS[..., None])
-        step_S = step_S[None] - context_BS
-      return attend_response(q, prompt, (*kv, mask), limits=limits, step=step_S)
-
-    context = None if context_BS is None else context_BS[:, start:end]
-    blocks.append(
-      _by_spans(attend, q_NGSJRK[:, :, start:end], step_S[start:end], context)
-    )
-  return blocks[0] if len(blocks) == 1 else jnp.concatenate(blocks, axis=2)
-
-
-def queries_at_once(S: int) -> int:
-  """Queries of a response whose scores an update holds, about.
-
-  All of one block, about half of several, or one span and its gradient.
-  """
-  if S <= LEAST_QUERIES:
-    return S
-  longest = MOST_BLOCKS * SPAN_QUERIES
-  return max(LEAST_QUERIES, S // 2) if S <= longest else 2 * SPAN_QUERIES
-
-
-def _by_spans(attend, q_NGSJRK, step_S, context_BS):
-  """attend(q, steps, contexts) in spans of many queries, to save memory."""
-  S = step_S.shape[0]
-  if S <= SPAN_QUERIES:
-    return attend(q_NGSJRK, step_S, context_BS)
-  spans = -(-S // SPAN_QUERIES)
-  pad = spans * SPAN_QUERIES - S
-  q = jnp.pad(q_NGSJRK, [(0, pad) if i == 2 else (0, 0) for i in range(6)])
-  q = jnp.moveaxis(q.reshape(*q.shape[:2], spans, -1, *q.shape[3:]), 2, 0)
-  step = jnp.pad(step_S, (0, pad)).reshape(spans, SPAN_QUERIES)
+  if is_whole(step_S.shape[0], prompt[2].shape[1] + step_T.shape[0]):
+    return _attend_few(q_NGSJRK, prompt, own, steps, limits, context_BS)
+  N, G, S = q_NGSJRK.shape[:3]
+  (kp, vp, mask_NP), (k, v) = prompt, own
+  k, v = (x.reshape(N, G, *x.shape[1:]) for x in (k, v))
+  step_S, step_T = (x.astype(jnp.int32)[None, None] for x in steps)
+  first, after = None, step_S
   if context_BS is not None:
-    context_BS = jnp.pad(context_BS, ((0, 0), (0, pad)))
-    context_BS = context_BS.reshape(-1, spans, SPAN_QUERIES).swapaxes(0, 1)
-  out = lax.map(jax.checkpoint(lambda x: attend(*x)), (q, step, context_BS))
-  out = jnp.moveaxis(out, 0, 2)
-  return out.reshape(*out.shape[:2], -1, *out.shape[4:])[:, :, :S]
+    first = context_BS.reshape(N, G, S)
+    after = step_S - first
+  parts = (
+    Keys(
+      kp[:, None],
+      vp[:, None],
+      _places(mask_NP),
+      after + mask_NP.shape[1],
+    ),
+    Keys(
+      k,
+      v,
+      jnp.where(step_T >= 0, step_T, NOWHERE),
+      step_S,
+      first,
+      causal=causal,
+    ),
+  )
+  return attention_blocks.attend(q_NGSJRK, parts, *limits)
+
+
+def is_whole(queries: int, keys: int) -> bool:
+  """Returns whether responses are attended at once, not by blocks."""
+  return queries <= WHOLE_QUERIES and keys <= WHOLE_KEYS
+
+
+def _attend_few(q_NGSJRK, prompt, own, steps, limits, context_BS):
+  """attend_whole_responses with scores of all queries and keys."""
+  (kp, vp, mask_NP), (step_S, step_T) = prompt, steps
+  distance_ST = step_S[:, None] - step_T[None]
+  mask = (distance_ST >= 0) & limits.near(distance_ST)
+  mask &= (step_T >= 0)[None]
+  if context_BS is not None:
+    mask = mask[None] & (step_T[None, None] >= context_BS[..., None])
+    step_S = step_S[None] - context_BS
+  return attend_response(
+    q_NGSJRK,
+    (*cached(kp, vp), mask_NP),
+    (*cached(*own), mask),
+    limits=limits,
+    step=step_S,
+  )
 
 
 def attend_response(
@@ -284,7 +281,9 @@ def _with_block(attended, q_BJMK, block, limits):
     total = total * old + weights.sum(-1)
     return top, total, out * old[..., None] + products
 
-  skip = lambda peak, total, out, *_: (peak, total, out)
+  def skip(peak, total, out, *_):
+    return (peak, total, out)
+
   return lax.cond(mask_BST.any(), attend, skip, *attended, k_BJKT, v_BJTK)
 
 
@@ -297,7 +296,10 @@ def _with_pool(attended, q_BJMK, pool, limits):
   """
   k_NJKC, v_NJCK, owner_N, seen_NC = pool
   peak, total, out = attended
-  of_owner = lambda x: x.at[owner_N].get(mode='clip')
+
+  def of_owner(x):
+    return x.at[owner_N].get(mode='clip')
+
   scores = _product('njmk,njkc->njmc', of_owner(q_BJMK), k_NJKC)
   scores = _masked(scores, seen_NC[:, None, None], limits)
   own_BN = owner_N[None] == jnp.arange(q_BJMK.shape[0])[:, None]
@@ -305,12 +307,15 @@ def _with_pool(attended, q_BJMK, pool, limits):
   top = jnp.maximum(peak, tops.max(axis=1))
   weights = jnp.exp(scores - of_owner(top)[..., None])
   products = _product('njmc,njck->njmk', weights.astype(v_NJCK.dtype), v_NJCK)
-  by_row = lambda x: jnp.einsum(
-    'bn,n...->b...',
-    own_BN.astype(x.dtype),
-    x,
-    precision=lax.Precision.HIGHEST,
-  )
+
+  def by_row(x):
+    return jnp.einsum(
+      'bn,n...->b...',
+      own_BN.astype(x.dtype),
+      x,
+      precision=lax.Precision.HIGHEST,
+    )
+
   old = jnp.exp(peak - top)
   total = total * old + by_row(weights.sum(-1))
   return top, total, out * old[..., None] + by_row(products)

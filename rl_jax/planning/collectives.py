@@ -89,8 +89,8 @@ def _totalled(computations, entry, devices, unknown_trips):
       found.update(_of_line(line, devices, started))
       times = 1
       if _opcode(line) == 'while':
-        known = _TRIPS.search(line)
-        times = int(known.group(1)) if known else unknown_trips
+        known = _known_trips(line)
+        times = unknown_trips if known is None else known
       for called in _called(line):
         for key, value in total(called).items():
           found[key] += times * value
@@ -108,17 +108,22 @@ def _totalled(computations, entry, devices, unknown_trips):
   return sorted(result, key=lambda x: -x.sent)
 
 
-def in_open_loops(text: str, *, devices: int) -> list[Collective]:
-  """The collectives of one turn of each loop whose end depends on data.
+def in_loops(
+  text: str, *, devices: int, trips: int | None = None
+) -> list[Collective]:
+  """The collectives of one turn of each loop with so many turns.
 
-  Of a decoding program these are the loops over tokens.
+  Args:
+    text, devices: see count.
+    trips: turns of the loops; None: of those whose end depends on data, which
+      are the loops over tokens in a decoding program.
   """
   computations, _ = _computations(text)
   bodies = [
     match.group(1)
     for lines in computations.values()
     for line in lines
-    if _opcode(line) == 'while' and not _TRIPS.search(line)
+    if _opcode(line) == 'while' and _known_trips(line) == trips
     for match in re.finditer(r'body=%?([\w.\-]+)', line)
   ]
   return [
@@ -126,6 +131,11 @@ def in_open_loops(text: str, *, devices: int) -> list[Collective]:
     for body in bodies
     for one in _totalled(computations, body, devices, unknown_trips=1)
   ]
+
+
+def _known_trips(line: str) -> int | None:
+  known = _TRIPS.search(line)
+  return int(known.group(1)) if known else None
 
 
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:
@@ -158,8 +168,8 @@ def _of_line(
   match = _INSTRUCTION.match(line)
   if match is None:
     return {}
-  # Of an asynchronous pair the -done part has the result alone, and the -start
-  # part, which is its operand, alone has the groups.
+  # Only the -done part of an asynchronous pair has the result, and only the
+  # -start part, which is its operand, has the groups.
   kind = match.group(2).removesuffix('-done')
   if kind not in KINDS:
     return {}

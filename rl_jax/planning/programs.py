@@ -54,7 +54,7 @@ def compiled(
     collectives=collectives.count(
       text, devices=devices, unknown_trips=unknown_trips
     ),
-    by_token=collectives.in_open_loops(text, devices=devices),
+    by_token=collectives.in_loops(text, devices=devices),
   )
 
 

@@ -1,4 +1,4 @@
-"""Bytes of activations, logits, caches and scratch, from shapes alone."""
+"""Bytes of activations, logits, caches and scratch, from shapes only."""
 
 import dataclasses
 import math
@@ -9,7 +9,14 @@ import jax.numpy as jnp
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
-from rl_jax.models import block_pool, critic, experts, kv_cache, transformer
+from rl_jax.models import (
+  attention_blocks,
+  block_pool,
+  critic,
+  experts,
+  kv_cache,
+  transformer,
+)
 from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.drafts import Drafts
@@ -28,9 +35,8 @@ SAMPLING_COPIES = 3  # logits, and twice those at the temperature
 
 
 def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
-  """Of a token on a device.
-
-  Of chosen experts all, as all of a token's may be those of one device.
+  """Hidden units of a token on a device. Chosen experts count in full, as all
+  experts of a token may be on one device.
   """
   if not model.num_experts:
     return split(model.mlp_size)
@@ -73,8 +79,13 @@ class Sizes:
     prompts = max(0, rollout.num_prompts - rollout.logged_prompts)
     prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
-    split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
-    share = lambda n: n and -(-n // samplers)
+
+    def split(n):
+      return n if n % axes['tensor'] else n // axes['tensor']
+
+    def share(n):
+      return n and -(-n // samplers)
+
     wrapper = config.method.wrapper
     return cls(
       model=model,
@@ -113,22 +124,29 @@ class Sizes:
     saved = m.num_layers * m.width
     saved += products * (1 if m.remat else m.num_layers)
     saved *= tokens * self.itemsize * (1 + critic.has_own(m))
-    queries = attention_lib.queries_at_once(S)
-    scores = (
-      rows * queries * (self.response - 1 + self.prompt)
-      + self.microbatch * self.prompt**2
-    )
-    attention = SCORE_COPIES * self.heads * scores * 4
+    whole = attention_lib.is_whole(S, self.prompt + self.response - 1)
+    row = rows * (S + self.prompt) * m.head_size * self.itemsize
+    attention = SCORE_COPIES * self.heads * 4 * self._scores(rows, S)
     if self.spans > 1:  # keys and values of all devices, and their cotangents
-      whole = 2 * 2 * rows * self.response * self.kv_heads * m.head_size
-      attention += whole * self.itemsize
-    if m.attention != 'plain':  # rows and their copies instead of scores
-      row = rows * (S + self.prompt) * m.head_size * self.itemsize
-      saved += m.num_layers * row * self.heads
-      attention = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
+      gathered = 2 * 2 * rows * self.response * self.kv_heads * m.head_size
+      attention += gathered * self.itemsize
+    if m.attention != 'plain' or not whole:  # rows and their copies
+      saved += 0 if m.remat else m.num_layers * row * self.heads
+      copies = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
+      attention = copies + (attention if m.attention == 'plain' else 0)
     mlp = tokens * self._mlp_numbers(ROUTED_COPIES) * self.itemsize
     hidden = HIDDEN_COPIES * rows * own * m.width * self.itemsize
     return saved + hidden + max(attention, mlp)
+
+  def _scores(self, rows: int, S: int) -> int:
+    """Scores of plain attention that a layer holds of one head."""
+    own, prompts = self.response - 1, self.microbatch * self.prompt**2
+    size = attention_blocks.block_size
+    if self.prompt > attention_lib.WHOLE_QUERIES:
+      prompts = self.microbatch * size(self.prompt) ** 2
+    if attention_lib.is_whole(S, self.prompt + own):
+      return rows * S * (own + self.prompt) + prompts
+    return max(prompts, rows * size(S) * max(size(own), size(self.prompt)))
 
   @property
   def _routed(self) -> int:
@@ -137,7 +155,7 @@ class Sizes:
     return self.model.experts_per_token * self.model.width if chosen else 0
 
   def _mlp_numbers(self, copies: int) -> int:
-    """Of a token in the MLP or the experts of one layer."""
+    """Numbers of a token in the MLP or the experts of one layer."""
     return MLP_COPIES * self.mlp + copies * self._routed
 
   def logits(self) -> int:
@@ -151,7 +169,7 @@ class Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have theirs again, and while
+    While the batch narrows the rows that continue have theirs again, and while
     the cache grows all rows their first places. Few slots of many rows have
     their prompts to themselves. Episodes keep all places between their turns.
     Beams that are kept are copied.
@@ -186,7 +204,7 @@ class Sizes:
 
   @property
   def _sampled_rows(self) -> int:
-    """Of one call on a device, with and without a slot."""
+    """Rows of one sampling call on a device, with and without a slot."""
     return self.rollout * self.group_size * self.continued
 
   def _pool(self) -> int:
@@ -208,7 +226,10 @@ class Sizes:
   def scratch(self) -> int:
     """The larger of prefill and of the logits of one decoding step."""
     prompts = self.rollout * self.prompt
-    scores = SCORE_COPIES * prompts * self.prompt * self.heads * 4
+    columns = self.prompt
+    if columns > attention_lib.WHOLE_QUERIES:
+      columns = attention_blocks.block_size(columns)
+    scores = SCORE_COPIES * self.rollout * columns**2 * self.heads * 4
     prefill = max(
       scores if self.model.attention == 'plain' else 0,
       prompts * self._mlp_numbers(ROUTED_COPIES // 2) * self.itemsize,

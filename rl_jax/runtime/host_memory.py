@@ -10,7 +10,8 @@ import sys
 
 import jax
 
-_COMPILED = '/jax/core/compile/backend_compile_duration'
+from rl_jax.runtime.compilation import COMPILED
+
 _LONG_SECONDS = 1.0  # shorter compilations leave little
 
 
@@ -24,7 +25,7 @@ def give_back_after_compilations() -> None:
     return
 
   def listen(event: str, duration_secs: float, **_) -> None:
-    if event == _COMPILED and duration_secs > _LONG_SECONDS:
+    if event == COMPILED and duration_secs > _LONG_SECONDS:
       trim(0)
 
   jax.monitoring.register_event_duration_secs_listener(listen)

@@ -15,7 +15,7 @@ from configs import bandit
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
-from rl_jax.planning import abstract_run, programs
+from rl_jax.planning import abstract_run, collectives, programs
 from rl_jax.planning.targets import Target
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.drafts import PromptLookup
@@ -55,20 +55,26 @@ def devices(target):
   return tuple(Target.parse(target).devices())
 
 
-def lowered(target, method, rollout, axes=(2, 2, 1), **fields):
-  """The programs of an iteration on a mesh of data, fsdp and tensor."""
-  sizes = dict(zip(('data', 'fsdp', 'tensor'), axes, strict=True))
+def lowered(
+  target, method, rollout, axes=(2, 2, 1), microbatch_prompts=None, **fields
+):
+  """The programs of an iteration on a mesh of data, fsdp, tensor, sequence."""
+  names = ('data', 'fsdp', 'tensor', 'sequence')
+  sizes = dict(zip(names, axes, strict=False))
   config = dataclasses.replace(
     bandit.get_config(method),
     task=Arithmetic(digits=1),
     model=ModelSource(config=MODEL, **fields),
-    update=UpdateConfig(epochs=2),
+    update=UpdateConfig(epochs=2, microbatch_prompts=microbatch_prompts),
     rollout=rollout,
     mesh=mesh_lib.MeshConfig(**sizes),
   )
   mesh = mesh_lib.make_mesh(config.mesh, list(devices(target)))
   model = policy_lib.planned_model(
-    config.model, config.task, Target.parse(target).platform
+    config.model,
+    config.task,
+    Target.parse(target).platform,
+    config.mesh.sequence,
   )
   return abstract_run.AbstractRun(config, model, mesh).lower()
 
@@ -124,3 +130,68 @@ def test_attention_is_a_kernel(toy, target, kernel):
     kernels = programs.compiled(found[stage], devices=4).kernels
     used = sum(n for name, n in kernels.items() if kernel in name.lower())
     assert used >= least, (stage, kernels)
+
+
+REMATERIALIZED = 'nvoluntary full rematerialization'
+
+
+def warnings_of(capfd, program):
+  """What XLA writes while a program is compiled."""
+  capfd.readouterr()
+  programs.compiled(program, devices=4)
+  return capfd.readouterr().err
+
+
+@pytest.mark.parametrize('target', TARGETS)
+@pytest.mark.parametrize('stage', ['score', 'update'])
+@pytest.mark.parametrize(
+  'axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2), (2, 1, 1, 2)]
+)
+def test_no_array_is_rematerialized(toy, capfd, target, axes, stage):
+  """XLA warns where it must gather a whole array to lay it out anew."""
+  found = lowered(
+    target, toy.get_method('grpo'), LONG, axes, microbatch_prompts=8
+  )
+  assert REMATERIALIZED not in warnings_of(capfd, found[stage])
+
+
+def test_warnings_of_rematerialization_are_seen(toy, capfd):
+  """Two groups on four devices, which a run refuses, are laid out anew."""
+  found = lowered(
+    'tpu:v5e:2x2',
+    toy.get_method('grpo'),
+    LONG,
+    (1, 4, 1),
+    microbatch_prompts=2,
+  )
+  assert REMATERIALIZED in warnings_of(capfd, found['update'])
+
+
+@pytest.mark.parametrize('target', TARGETS)
+@pytest.mark.parametrize(
+  ('axes', 'pairs'),
+  [
+    # 4 blocks of responses with 2 of prompts, and with those up to their own.
+    ((2, 2, 1), (8, 10)),
+    ((1, 2, 2), (8, 10)),
+    # 2 blocks on each device, with 2 of prompts and all 4 of responses.
+    ((2, 1, 1, 2), (4, 8)),
+  ],
+)
+def test_blocks_of_attention_wait_for_no_other_device(toy, target, axes, pairs):
+  """Of an update with plain attention: its loops hold no collective."""
+  rollout = dataclasses.replace(
+    LONG, max_prompt_tokens=256, max_response_tokens=512
+  )
+  found = lowered(
+    target,
+    toy.get_method('grpo'),
+    rollout,
+    axes,
+    microbatch_prompts=16,
+    attention='plain',
+  )
+  text = found['update'].compile().as_text() or ''
+  for trips in pairs:
+    assert f'"known_trip_count":{{"n":"{trips}"}}' in text
+    assert collectives.in_loops(text, devices=4, trips=trips) == []

@@ -50,7 +50,7 @@ def test_units_of_a_reward_do_not_matter():
 
 
 def test_small_numbers_have_a_resolution_of_their_own():
-  """As learning rates: steps of the default would make all of them 0."""
+  """Learning rates, for example: steps of the default would make them 0."""
   asked = []
 
   def score(point):

@@ -41,7 +41,7 @@ def course(rule, rounds):
 
 
 def test_the_past_of_few_rounds_is_whole():
-  """Round 1 has theta_0 alone; no round has its own policy; all places of the
+  """Round 1 has only theta_0; no round has its own policy; all places of the
   past fill in order, and draws differ by seed."""
   found, kept = course(RandomPast(iterations=1, most=8), 8)
   assert found[0] == 0 and all(j <= n for n, j in enumerate(found))

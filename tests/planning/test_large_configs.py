@@ -22,6 +22,7 @@ from rl_jax.types import TrainState, Trajectories
 PRESET = {
   'smollm2_gsm8k': 'SmolLM2-135M',
   'qwen2p5_0p5b_gsm8k': 'Qwen2.5-0.5B',
+  'qwen2p5_1p5b_gsm8k': 'Qwen2.5-1.5B',
   'qwen2p5_7b_gsm8k': 'Qwen2.5-7B',
   'qwen3_0p6b_gsm8k': 'Qwen3-0.6B',
   'qwen3_30b_a3b_gsm8k': 'Qwen3-30B-A3B',

@@ -77,7 +77,7 @@ ENTRY %main (p: f32[8]) -> f32[8] {
 
 def test_collectives_that_every_token_waits_for():
   """By hand: of the loop without a known number of turns."""
-  (found,) = collectives.in_open_loops(TEXT, devices=2)
+  (found,) = collectives.in_loops(TEXT, devices=2)
   assert (found.kind, found.count, found.bytes) == ('all-gather', 1, 64)
   every = collectives.count(TEXT, devices=2, unknown_trips=3)
   assert {(x.kind, x.count) for x in every} == {

@@ -5,7 +5,7 @@ import ctypes
 import jax
 import pytest
 
-from rl_jax.runtime import host_memory
+from rl_jax.runtime import compilation, host_memory
 
 
 class FakeLibrary:
@@ -53,7 +53,7 @@ def test_the_event_is_one_that_jax_reports():
     lambda event, seconds, **_: events.append(event)
   )
   jax.jit(lambda x: x * 17.25 - 3)(1.0)
-  assert host_memory._COMPILED in events
+  assert compilation.COMPILED in events
 
 
 def test_another_c_library_is_left_alone(library, monkeypatch):

@@ -99,6 +99,5 @@ def test_described_is_the_task_otherwise():
   assert task == Described(Bandit(num_contexts=3))
   assert task.num_prompts('train') == 3
   assert task.alphabet == task.task.alphabet
-  assert not hasattr(task, 'prepare')
   with pytest.raises(ValueError, match='Countdown does not number its answers'):
     Described(Countdown())

@@ -41,7 +41,7 @@ def test_before_centring_it_is_lite_ppo(toy):
 
 
 def test_batch_scale_sees_valid_rows_only(toy):
-  """Rows 0 to 3 alone: std 1/2."""
+  """Rows 0 to 3 only: std 1/2."""
   traj = record(toy, [1, 1, 1, 1, 0, 0, 0, 0])
   actual = credit.BatchScale()(
     CreditContext(REWARD.at[4:].set(99.0), traj)

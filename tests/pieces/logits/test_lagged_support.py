@@ -91,7 +91,7 @@ def sampled(tiny):
 
 
 def log_probs(tiny, params, traj, *transforms, capacity=None):
-  """Of the response tokens."""
+  """Log-probs of the response tokens."""
   forward = statistics.Forward(model=tiny.CFG, capacity=capacity)
   score = jax.jit(statistics.token_statistics, static_argnums=(0, 3))
   stats = score(forward, params, traj, (), transforms)

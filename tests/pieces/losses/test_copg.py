@@ -67,7 +67,7 @@ def test_the_sampling_policy_and_constants_do_not_matter(toy):
 
 
 def test_dropped_rows_leave_the_pairs(toy):
-  """Rows 0 and 1 alone: S = (.9, .05), .85^2; row 2 has no gradient."""
+  """Rows 0 and 1 only: S = (.9, .05), .85^2; row 2 has no gradient."""
   value, gradient = evaluate(
     toy, losses.CoPG(coef=0.5), weight_B=np.array([1.0, 1, 0])
   )

@@ -78,7 +78,7 @@ def test_the_weight_of_the_right_rows_is_always_one(toy):
 
 
 def test_a_row_is_right_above_one_half(toy):
-  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  """E0: credits .51 and .49 are separated like 1 and 0."""
   near = 0.49 + 0.02 * REWARD
   for tau in (None, 1.0):
     base = evaluate(toy, losses.DisCO(tau=tau))

@@ -87,7 +87,7 @@ def test_the_rate_is_a_mean_over_groups(toy):
 
 
 def test_a_row_is_right_above_one_half(toy):
-  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  """E0: credits .51 and .49 are separated like 1 and 0."""
   near = coefficient(toy, reward=0.49 + 0.02 * REWARD)
   np.testing.assert_array_equal(near, coefficient(toy))
 

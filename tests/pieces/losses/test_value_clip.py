@@ -48,7 +48,7 @@ def test_coef_scales_and_a_wide_clip_is_the_squared_error(toy):
 
 
 def test_targets_must_come_from_somewhere():
-  """A method without value_target is refused, and told what to add."""
+  """A method without value_target is refused; the error says what to add."""
   method = Method(
     losses=(losses.Reinforce(), losses.ValueClip()), aggregation=TokenMean()
   )

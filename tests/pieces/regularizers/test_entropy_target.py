@@ -14,7 +14,7 @@ MASK = np.array([[1, 1], [1, 0]])  # mean 1
 
 
 def loss_and_gradient(toy, **fields):
-  """Of two rows whose last token is padding."""
+  """Two rows whose last token is padding."""
   piece = regularizers.EntropyTarget(coef=0.3, **fields)
   traj = toy.trajectories(MASK, group_size=2)
 

@@ -61,7 +61,7 @@ def test_bad_rows_are_free_and_zero_advantage_is_not(toy):
 
 
 def test_a_bad_token_ends_an_action(toy):
-  """With A < 0 at token 1 the first action is token 0 alone: still .4 > 0."""
+  """With A < 0 at token 1 the first action is token 0 only: still .4 > 0."""
   adv = np.array([[1.0, -1, 1, 1, 1]])
   old = np.array([[-1.0, -1.9, 0.0, -1.0, -1.0]])  # token 1 rose by 1
   base = dict(mask_BT=MASK, logp_old_BT=old)

@@ -37,7 +37,7 @@ def test_by_hand(toy):
 
 
 def test_rows_that_are_not_trained_do_not_count(toy):
-  """E0: weight 0 is as masked; of the first row alone f = (1, 1/2, 1/2)."""
+  """E0: weight 0 is as masked; of the first row only f = (1, 1/2, 1/2)."""
   loss, _ = evaluate(toy, PROBS, TAKEN, weight_B=np.array([1.0, 0.0]))
   np.testing.assert_allclose(loss, 3 * (0.55 + 0.1 + 0.125), rtol=1e-6)
   none, metrics = evaluate(toy, PROBS, TAKEN, weight_B=np.zeros(2))

@@ -28,7 +28,7 @@ def test_by_hand(toy):
   np.testing.assert_array_equal(rates, [0.5, 0.75])
   rates, state = rollout(toy, piece, state, [2.0, 9.0])  # of 2, 3 and 1
   np.testing.assert_allclose(rates, [0.5, 1.0])
-  # Another prompt has a queue of its own.
+  # Another prompt has its own queue.
   rates, _ = rollout(toy, piece, state, [7.0, 8.0], prompts=(1,))
   np.testing.assert_array_equal(rates, [0.5, 0.5])
 

@@ -6,7 +6,7 @@ from rl_jax.pieces import shaping
 from rl_jax.pieces.roles import CreditContext
 
 SCORES = np.array([[0.9, -1.0, 0.4, 0.6, 0.2, 0.1]])
-MASK = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])  # the last is no token
+MASK = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])  # the last is not a token
 
 
 def evaluate(toy, reward=(0.0,), scores=SCORES, **fields):

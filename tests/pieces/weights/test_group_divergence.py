@@ -47,7 +47,7 @@ def test_weights_by_hand(toy):
 
 def test_range_is_that_of_live_positions(toy):
   """Position 3 is padding in both rows: its 0 is not the smallest D. Position 2
-  lives on in row 0 alone, and row 1 has no weight there."""
+  lives on in row 0 only, and row 1 has no weight there."""
   actual = evaluate(
     toy, [[0.4, 0.8, 0.6, 0.0]] * 2, mask=[[1, 1, 1, 0], [1, 1, 0, 0]]
   )

@@ -125,7 +125,7 @@ def test_divergence_of_rows_by_hand(toy, estimator, level, below, above):
 
 
 def test_divergence_of_tokens_by_hand(toy):
-  """At .005 k3 keeps the second token alone, at .0052 all but the first."""
+  """At .005 k3 keeps the second token only, at .0052 all but the first."""
   for limit, expected in (
     (0.005, [[0, 1], [0, 0]]),
     (0.0052, [[0, 1], [1, 1]]),
@@ -166,7 +166,7 @@ def test_divergence_is_over_trained_tokens(toy):
   ],
 )
 def test_no_mismatch_is_no_weight(toy, piece):
-  """E0: 1 on kept tokens, 0 on masked ones, whatever stands there."""
+  """E0: 1 on kept tokens, 0 on masked ones, whatever is there."""
   mask = np.array([[1.0, 1, 0], [1, 1, 1]])
   ratio = np.where(mask > 0, 1.0, 400.0)
   weight, _ = evaluate(toy, piece, ratio, mask)

@@ -52,7 +52,7 @@ class Spelled(CharTokenizer):
   """Writes who speaks in front of each message."""
 
   def encode_added(self, before, after, **arguments):
-    """What is new in a conversation that goes on."""
+    """What is new in a conversation that continues."""
     texts = []
     for messages, asked in (before, after):
       said = [f'{x["role"][0]}:{x["content"]}.' for x in messages]
@@ -62,11 +62,8 @@ class Spelled(CharTokenizer):
 
 
 def test_other_turns_of_a_conversation_are_not_trained():
-  """They were written by nobody that is imitated, as rows of data alone."""
-
-  def turn(role, text):
-    return {'role': role, 'content': text}
-
+  """They were written by nobody that is imitated, as rows of data only."""
+  turn = lambda role, text: {'role': role, 'content': text}
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
   record = base.Logged(
     messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
@@ -110,7 +107,7 @@ def test_groups_of_both(toy, records):
 
 
 def test_steps_are_those_of_the_record():
-  """Of a chain, where the samples have one step and no thought."""
+  """A chain, where the samples have one step and no thought."""
   task = Chain(min_operations=2, max_operations=2)
   tokenizer, example = CharTokenizer(task.alphabet), task.example('train', 0)
   describe = functools.partial(token_inputs, task, tokenizer)

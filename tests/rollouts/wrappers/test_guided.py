@@ -109,7 +109,7 @@ class Rounds:
     return function(*arrays)
 
   def logp(self, traj):
-    """As given."""
+    """The given log-probs."""
     return self.logp_BT
 
 
