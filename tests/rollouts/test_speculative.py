@@ -78,20 +78,26 @@ def make_traj():
 
 def plain(sampling, cfg=CFG, **limits):
   """A separate function: jit would find the program of other widths again."""
-  run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
+
+  def run(*args):
+    return rollouts.generate(args[0], cfg, *args[1:], **limits)
+
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
 
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
-  run = lambda *args: generate_with_drafts(
-    args[0],
-    cfg,
-    *args[1:],
-    Kept({}),
-    source=DraftSource(drafts),
-    limits=Limits(**{'max_new_tokens': T, **limits}),
-  )
+
+  def run(*args):
+    return generate_with_drafts(
+      args[0],
+      cfg,
+      *args[1:],
+      Kept({}),
+      source=DraftSource(drafts),
+      limits=Limits(**{'max_new_tokens': T, **limits}),
+    )
+
   found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
   return found[0], *found[2].tolist()[:2]
 
@@ -226,16 +232,19 @@ def draft_model():
 def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
-  run = lambda params, traj, *args: generate_with_drafts(
-    own,
-    CFG,
-    traj,
-    KEY,
-    *args,
-    Kept({}, params),
-    source=DraftSource(drafts, CFG),
-    limits=Limits(T, slots),
-  )
+
+  def run(params, traj, *args):
+    return generate_with_drafts(
+      own,
+      CFG,
+      traj,
+      KEY,
+      *args,
+      Kept({}, params),
+      source=DraftSource(drafts, CFG),
+      limits=Limits(T, slots),
+    )
+
   found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
 

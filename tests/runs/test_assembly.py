@@ -236,7 +236,10 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   """As many rows at a time as the rollout, and the same limit by default."""
   made = []
   make = assembly.make_engine
-  spy = lambda *args: made.append(args[2]) or make(*args)
+
+  def spy(*args):
+    return made.append(args[2]) or make(*args)
+
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
   tokenizer = policy_lib.task_tokenizer(config.task)

@@ -261,7 +261,10 @@ class Parts(Letters):
 def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
   """Ids 0, 2, 4 are right: all of part a; of b 1 is wrong, 3 not judged."""
   monkeypatch.setattr(engine, 'generate', generate)
-  make = lambda task: PromptSet(task, 'validation', TOKENIZER, 4)
+
+  def make(task):
+    return PromptSet(task, 'validation', TOKENIZER, 4)
+
   evaluator = evaluation.Evaluator(
     make_engine,
     {'': make(Parts()), 'other': make(Letters())},

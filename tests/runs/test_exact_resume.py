@@ -158,7 +158,10 @@ def test_stale_rollouts(make_config, stripped, toy, tmp_path):
   run('parts', override(config, 'iterations', '2'))
   resumed, *found = run('parts', config)
   assert found == [rows, logged]
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   same(resumed.state, whole.state)
   same(resumed.lagged.history, whole.lagged.history)
   assert [step for _, step in resumed.lagged.history] == [1, 2, 3]

@@ -351,9 +351,10 @@ def test_states_that_are_met_once(toy):
   """One of s0, s1, s2; all of two rows in other states; none of a
   shared one.
   """
-  share = lambda traj: float(
-    credit.StepGroups().measure(traj)['credit/singleton_fraction']
-  )
+
+  def share(traj):
+    return float(credit.StepGroups().measure(traj)['credit/singleton_fraction'])
+
   assert share(make(toy, REWARD, **ROWS)) == pytest.approx(1 / 3)
   other = {**ROWS, 'state': [[0, 1, 2], [3, 4, -1]]}
   assert share(make(toy, REWARD, **other)) == 1

@@ -63,7 +63,10 @@ class Spelled(CharTokenizer):
 
 def test_other_turns_of_a_conversation_are_not_trained():
   """They were written by nobody that is imitated, as rows of data only."""
-  turn = lambda role, text: {'role': role, 'content': text}
+
+  def turn(role, text):
+    return {'role': role, 'content': text}
+
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
   record = base.Logged(
     messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
