@@ -1,11 +1,11 @@
 """Settings of the whole suite; the device suite runs in its own process."""
 
 import collections
-import contextlib
-import ctypes
+import functools
 import gc
 import importlib
 import importlib.util
+import itertools
 import os
 import pathlib
 import resource
@@ -21,8 +21,7 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
 
 from absl import flags  # noqa: E402
 import jax  # noqa: E402
-from jax._src import pjit  # noqa: E402
-from jax._src.interpreters import pxla  # noqa: E402
+from jax._src.interpreters import mlir  # noqa: E402
 import pytest  # noqa: E402
 
 from rl_jax.runtime import mesh as mesh_lib  # noqa: E402
@@ -57,43 +56,31 @@ def pytest_collection_modifyitems(items):
       item.add_marker(skip)
 
 
-# JAX keeps the lowered form of each program, 1.1 MB of MLIR however small, with
-# 0.3 MB that run; nothing reads it again. Without these private names only
-# jax.clear_caches() lets it go, and with it the programs, each of which costs
-# 12 ms to load again.
-try:
-  _LOWERED = (pjit._pjit_lower, pxla._cached_lowering_to_hlo)
-except AttributeError:  # another version of JAX
-  _LOWERED = ()
-_MOST_LOWERED = 100
-# jaxlib crashes in the compiler when Linux grants no further memory map; each
-# program has several.
-_MOST_PROGRAMS = 4000 if _LOWERED else 1000
+# JAX makes a context of MLIR for each program that it lowers and keeps it with
+# the program: 1.1 MB and 5 ms of the 1.4 MB and 11 ms that a small one costs.
+# One context serves any number of programs.
+mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
-
-def _count_programs():
-  return len(jax.devices()[0].client.live_executables())
-
-
-@pytest.fixture(scope='session')
-def _kept():
-  """How many programs fixtures held when the others were let go."""
-  return [0]
+_SLOW = itertools.count(1)
+_MOST_PROGRAMS = 4000
+_kept = 0  # programs that fixtures held when the others were let go
 
 
 @pytest.fixture(autouse=True)
-def _few_programs(_kept):
-  """The memory of a process stays within bounds."""
+def _few_programs(request):
+  """Compiled programs are let go after every 40 slow tests, and in thousands.
+
+  jaxlib 0.10.2 crashes in the compiler once a process holds those of about 160
+  slow tests. Each has several memory maps, of which Linux grants 65,530.
+  """
+  global _kept
   yield
-  for cache in _LOWERED:
-    if cache.cache_info().currsize >= _MOST_LOWERED:
-      cache.cache_clear()
-  if _count_programs() >= _kept[0] + _MOST_PROGRAMS:
+  client = jax.devices()[0].client
+  many = len(client.live_executables()) >= _kept + _MOST_PROGRAMS
+  if many or ('slow' in request.keywords and next(_SLOW) % 40 == 0):
     jax.clear_caches()
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError):
-      ctypes.CDLL(None).malloc_trim(0)  # back to the system
-    _kept[0] = _count_programs()
+    _kept = len(client.live_executables())
 
 
 class _Peaks:
