@@ -93,7 +93,8 @@ def _table(names):
 
 def _world(name):
   try:
-    return f'`configs/{where.place_of(name).world}.py`'
+    world = where.place_of(name).world
+    return f'`{configuration.file_of("configs", world)}`'
   except (KeyError, ValueError):
     return 'no world of ours'
 

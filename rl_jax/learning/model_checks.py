@@ -4,6 +4,7 @@ from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import critic, transformer
 from rl_jax.pieces.logits.transforms import read_values
+from rl_jax.pieces.roles import LogitTransform
 from rl_jax.pieces.statistics import action_values
 
 
@@ -32,7 +33,9 @@ def check_router(
 
 
 def check_action_values(
-  transforms: tuple, method: Method, model: transformer.ModelConfig
+  transforms: tuple[LogitTransform, ...],
+  method: Method,
+  model: transformer.ModelConfig,
 ) -> None:
   """Raises ValueError if values of every token are read that nobody has.
 

@@ -42,7 +42,7 @@ from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.reward_pool import make_pool
-from rl_jax.runs.sources import make_held_out, make_source, read_rows
+from rl_jax.runs.sources import Source, make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import compilation, host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
@@ -69,14 +69,15 @@ class Parts:
   policies: Policies
   key: jax.Array
   verifier: Verifier
-  collector: Any  # where rows come from: see runs.sources
+  collector: Source
   evaluator: Evaluator | None
   held_out: HeldOut | None
   probe: Probe | None
   judges: Judges
-  sampling_frozen: Any  # of devices that only sample; None: there are none
+  # Of devices that only sample; None: there are none.
+  sampling_frozen: dict[str, Any] | None
 
-  def beside_sampler(self) -> Any:
+  def beside_sampler(self) -> dict[str, Any]:
     """What sampling reads besides the trained weights."""
     if self.sampling_frozen is None:
       return self.policies.frozen()
@@ -93,14 +94,8 @@ def assemble(
   """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   config = with_special_ids(config, policy.tokenizer)
-  rollout = config.rollout
   check_lengths(config, policy.model)
-  for line in idle_pieces(
-    config.method,
-    max_response_tokens=rollout.max_response_tokens,
-    vocab_size=policy.model.vocab_size,
-  ):
-    logging.warning('%s', line)
+  _warn_of_idle_pieces(config, policy)
   verifier = make_verifier(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
@@ -113,13 +108,7 @@ def assemble(
   draft = draft_model.load(config, policy.tokenizer, mesh)
   sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    config,
-    policy.model,
-    policy.tokenizer,
-    mesh,
-    state,
-    draft,
-    sampling_mesh,
+    config, policy.model, policy.tokenizer, mesh, state, draft, sampling_mesh
   )
   key = run_key(config.seed, mesh)
   judges = make_judges(config, policy, mesh, key)
@@ -152,6 +141,16 @@ def assemble(
     if sampling_mesh is None
     else processes.put(policy.frozen, mesh_lib.replicated(sampling_mesh)),
   )
+
+
+def _warn_of_idle_pieces(config, policy):
+  """Of those whose constants cannot act within these limits."""
+  for line in idle_pieces(
+    config.method,
+    max_response_tokens=config.rollout.max_response_tokens,
+    vocab_size=policy.model.vocab_size,
+  ):
+    logging.warning('%s', line)
 
 
 def _probe(config, policy, stages, method, mesh):
@@ -403,12 +402,6 @@ def make_evaluator(
       f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
       'search is of responses of one turn'
     )
-  split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, verifier)
-  prompts = {} if split is None else {'': bound(split)}
-  for one in config.evaluation.sets:
-    task = config.task if one.task is None else one
-    prompts[one.name] = bound(one.split, task)
   draft = draft or draft_model.load(config, policy.tokenizer, mesh)
 
   def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
@@ -426,7 +419,7 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    prompts,
+    _evaluated_prompts(config, policy, verifier),
     verifier,
     config.evaluation,
     sampling=sampling_of(config),
@@ -439,3 +432,14 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
+
+
+def _evaluated_prompts(config, policy, verifier) -> dict[str, PromptSet]:
+  """The sets of an evaluation by name; '' the split of the run's task."""
+  split = config.evaluation.split
+  bound = functools.partial(make_prompts, config, policy, verifier)
+  prompts = {} if split is None else {'': bound(split)}
+  for one in config.evaluation.sets:
+    task = config.task if one.task is None else one
+    prompts[one.name] = bound(one.split, task)
+  return prompts

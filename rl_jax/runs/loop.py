@@ -33,6 +33,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.measures.entropy_change import EntropyChange
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
+from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import SavedSelector
 from rl_jax.rollouts.lagged import LaggedWeights
 from rl_jax.rollouts.rounds import metrics_of
@@ -276,6 +277,7 @@ class Trainer:
     if parts.sampling_frozen is not None and self.counters.iteration < last:
       weights, version = self.lagged.history[0]
       weights = {**parts.beside_sampler(), **weights}
+      assert isinstance(parts.collector, Collector), 'others do not sample'
       parts.collector.begin(weights, serial, version)
 
   def save(self) -> dict[str, Any]:

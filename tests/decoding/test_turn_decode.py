@@ -12,7 +12,7 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.stop import make_stop
-from rl_jax.decoding.turn_decode import Said
+from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
@@ -71,7 +71,7 @@ def observations(turn, changed=False):
     ids_BO[:, 0] = (ids_BO[:, 0] - 3) % 9 + 4
   live_B = np.arange(B) != 4
   length_B = np.array([0, 1, 5, 3, 2, 4], np.int32)
-  return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
+  return Observations(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
 
 
 def play(turns=3, changed=None, begin=BEGIN, following=NEXT):

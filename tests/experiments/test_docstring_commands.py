@@ -157,14 +157,14 @@ def check(binary: str, arguments: list[str]) -> None:
     config_lib.validate(config)
 
 
-def described(name: str) -> str:
-  """The docstring of configs/NAME.py."""
-  return importlib.import_module(f'configs.{name}').__doc__
+def described(file: str) -> str:
+  """The docstring of a file of this repository."""
+  return ast.get_docstring(ast.parse((configuration.ROOT / file).read_text()))
 
 
 def test_a_wrong_command_is_found():
   """A misspelt flag, method and field."""
-  (good,) = commands(described('bandit'))
+  (good,) = commands(described('configs/worlds/bandit.py'))
   check(*good)
   for wrong in ('--metod=grpo', '--method=grp', '--set=rollout.groups=4'):
     with pytest.raises((AssertionError, ValueError)):
@@ -174,21 +174,21 @@ def test_a_wrong_command_is_found():
 @pytest.mark.parametrize('name', CONFIGS)
 def test_configurations_keep_the_contract(name):
   """A command with this file, its cost, and the expected result."""
-  text = described(name)
+  file = configuration.file_of('configs', name)
+  text = described(file)
   found = commands(text)
   missing = [
     example
     for pattern, example in CONTRACT.items()
     if not re.search(pattern, text, re.MULTILINE)
   ]
-  if not any(f'--config=configs/{name}.py' in args for _, args in found):
+  if not any(f'--config={file}' in args for _, args in found):
     missing.append(
       'Command: python -m experiments.train --method=grpo\n'
-      f'  --config=configs/{name}.py --workdir=runs/{name}'
+      f'  --config={file} --workdir=runs/{name}'
     )
   assert not missing, (
-    f'the docstring of configs/{name}.py lacks parts; for example\n\n'
-    + '\n'.join(missing)
+    f'the docstring of {file} lacks parts; for example\n\n' + '\n'.join(missing)
   )
   for command in found:
     check(*command)
@@ -197,7 +197,7 @@ def test_configurations_keep_the_contract(name):
 @pytest.mark.parametrize('name', METHODS)
 def test_commands_of_methods_parse(name):
   """The method fits the configuration that its docstring names."""
-  found = commands(described(f'methods.{name}'))
+  found = commands(described(f'configs/methods/{name}.py'))
   assert found
   for command in found:
     if name in REFUSED:

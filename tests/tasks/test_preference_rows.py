@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from rl_jax.tasks import PreferenceRows, RulePairs
-from rl_jax.tasks.base import Logged, logged
+from rl_jax.tasks.base import Logged
 from rl_jax.worlds import Arithmetic
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
@@ -349,11 +349,11 @@ def test_rule_pairs():
   assert task.num_prompts('train') == inner.num_prompts('train')
   for index in range(20):
     example = task.example('train', index)
-    right, wrong = logged(task, example)
+    right, wrong = task.logged(example)
     assert right == Logged(text=example.answer, reward=1.0, label=1)
     differs = [a != b for a, b in zip(right.text, wrong.text, strict=True)]
     assert sum(differs) == 1 and wrong.text.isdigit() and wrong.label == 0
-    assert logged(task, example) == (right, wrong)
+    assert task.logged(example) == (right, wrong)
   noisy = RulePairs(inner, flip_rate=0.25)
   flips = [
     noisy.logged(noisy.example('train', i))[0].label == 0 for i in range(400)
@@ -370,7 +370,7 @@ def test_rule_pairs():
 def test_targets_are_the_responses_of_other_tasks():
   task = Arithmetic(digits=1)
   example = task.example('train', 0)
-  assert logged(task, example) == (Logged(text=example.answer),)
+  assert task.logged(example) == (Logged(text=example.answer),)
   assert task.num_logged == 1
 
 

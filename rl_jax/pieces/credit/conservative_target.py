@@ -1,5 +1,7 @@
 """B-Coder: one-step targets by the favourite token of the initial policy."""
 
+from typing import Any
+
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import on_tokens, zero_masked
@@ -35,7 +37,7 @@ class ConservativeTarget(ValueTarget):
   num_summed: int | None = ranged(None, 1, static=True)
   needs = ('value_heads', _FAVOURITE)
 
-  def resolve(self, method) -> 'ConservativeTarget':
+  def resolve(self, method: Any) -> 'ConservativeTarget':
     """Takes alpha and V of the method's DuelingQ.
 
     Raises ValueError if there is none, or another alpha, or if transforms of

@@ -44,7 +44,7 @@ class RoleBaseline(Credit):
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     known_B = jnp.where(valid_B > 0, reward_B, 0.0)
 
-    def total(x_B):
+    def total(x_B: Array):
       return jax.ops.segment_sum(x_B * valid_B, role_B, num_segments=self.roles)
 
     count_R = total(jnp.ones_like(known_B))
