@@ -10,7 +10,10 @@ from rl_jax.tasks import EvaluationSet
 
 def mode(answers, outcomes, length):
   """The greedy responses of a mode, each of `length` tokens."""
-  column = lambda x: np.asarray(x, float)[:, None]
+
+  def column(x):
+    return np.asarray(x, float)[:, None]
+
   return {
     'reward/cluster_id': column(answers),
     'reward/outcome': column(outcomes),

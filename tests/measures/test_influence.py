@@ -105,7 +105,12 @@ def test_runs_stay_as_they_are(tmp_path):
     if own:
       assert own['influence/cos'] == pytest.approx(1.0, rel=1e-6)
       assert own['influence/ratio'] == pytest.approx(1.0, rel=1e-6)
-    kept = lambda row: {
-      n: x for n, x in row.items() if not n.startswith(('influence/', 'time/'))
-    }
+
+    def kept(row):
+      return {
+        n: x
+        for n, x in row.items()
+        if not n.startswith(('influence/', 'time/'))
+      }
+
     assert kept(plain) == kept(measured)

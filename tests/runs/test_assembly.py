@@ -182,7 +182,7 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
     verifier = assembly.make_verifier(
-      *(config, str(tmp_path), tokenizer, mesh, files)
+      config, str(tmp_path), tokenizer, mesh, files
     )
     example, lines = config.task.example('train', 0), verifier._journal._lines
     before = dict(lines)
@@ -237,7 +237,10 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   """It decodes as many rows at a time as the rollout, with the same limit."""
   made = []
   make = assembly.make_engine
-  spy = lambda *args: made.append(args[2]) or make(*args)
+
+  def spy(*args):
+    return made.append(args[2]) or make(*args)
+
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
   tokenizer = policy_lib.task_tokenizer(config.task)

@@ -125,12 +125,18 @@ def test_every_row_is_scored_under_every_prompt(tiny, mesh):
   with jax.set_mesh(mesh):
     scores = make_scores(tiny.CFG, mesh, tiny.TEMPERATURE)
     found_NB = scores(params, traj, *prompts)
-  on = lambda x, mask: np.asarray(x)[np.asarray(mask) > 0].tolist()
+
+  def on(x, mask):
+    return np.asarray(x)[np.asarray(mask) > 0].tolist()
+
   contexts = [on(*pair) for pair in zip(*prompts, strict=True)]
   actions = [on(*pair) for pair in zip(traj.response_BT, mask_BT, strict=True)]
   expected = log_probs(
-    *(params, tiny.CFG, [x for x in contexts for _ in actions]),
-    *(actions * len(contexts), tiny.TEMPERATURE),
+    params,
+    tiny.CFG,
+    [x for x in contexts for _ in actions],
+    actions * len(contexts),
+    tiny.TEMPERATURE,
   )
   np.testing.assert_allclose(found_NB.ravel(), expected, rtol=1e-4, atol=1e-5)
 
@@ -146,7 +152,7 @@ def test_of_two_policies(make_config, toy, mesh):
   with jax.set_mesh(mesh):
     policy = load(config.model, config.task, 0, mesh)
     measure = PromptInformation(
-      *(config, policy.model, policy.tokenizer, mesh, draws)
+      config, policy.model, policy.tokenizer, mesh, draws
     )
     found = measure(jax.tree.map(jnp.zeros_like, policy.params))
     model = policy.params['model']
@@ -176,7 +182,7 @@ def test_tokens_until_a_text(make_config, toy, mesh):
   with jax.set_mesh(mesh):
     policy = load(config.model, config.task, 0, mesh)
     found = PromptInformation(
-      *(config, policy.model, policy.tokenizer, mesh, draws)
+      config, policy.model, policy.tokenizer, mesh, draws
     )(jax.tree.map(jnp.zeros_like, policy.params))
   V = policy.model.vocab_size
   assert found['entropy'] == pytest.approx(np.log(V), rel=1e-5)

@@ -200,7 +200,10 @@ def test_groups_of_both_kinds_have_the_fields_of_both(toy):
       'step_label_BT': ones,
     },
   )
-  inputs = lambda traj: {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
+  def inputs(traj):
+    return {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
   both = sources._join(inputs, drawn, rows)
   none = row_inputs.NO_LABEL
   for name, expected in {

@@ -57,9 +57,15 @@ class Words(Task):
   """A task with as few members as one may have."""
 
   reward_weights = {'outcome': 1.0}
-  num_prompts = lambda self, split: 1
-  example = lambda self, split, index: base.Example('', '', 0)
-  reward = lambda self, example, response: {'outcome': 1.0}
+
+  def num_prompts(self, split):
+    return 1
+
+  def example(self, split, index):
+    return base.Example('', '', 0)
+
+  def reward(self, example, response):
+    return {'outcome': 1.0}
 
 
 def define(*bases, **members):

@@ -75,7 +75,10 @@ def write(path, rows):
 def save(request, tmp_path):
   """Writes rows to a new file of either kind: a file is read once."""
   numbers = itertools.count()
-  name = lambda: f'rows{next(numbers)}.{request.param}'
+
+  def name():
+    return f'rows{next(numbers)}.{request.param}'
+
   return lambda rows: write(tmp_path / name(), rows)
 
 

@@ -118,7 +118,9 @@ def test_the_verifier_may_not_end_before_the_sandbox(tmp_path):
 
 
 def test_equality_is_that_of_json_values():
-  equal = lambda a, b: python_function.equal(a, b, 1e-6)
+  def equal(a, b):
+    return python_function.equal(a, b, 1e-6)
+
   assert equal(1, 1.0) and equal(0.1 + 0.2, 0.3) and equal('a', 'a')
   assert equal({'a': [1, None]}, {'a': [1, None]})
   assert not equal(True, 1) and not equal(1, True) and not equal(0, False)

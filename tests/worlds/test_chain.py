@@ -210,7 +210,10 @@ def test_tokens_are_described():
     row[: len(text) + 1] = [*TOKENIZER.encode(text), 1]
   length = np.asarray([len(text) + 1 for text in rows], np.int32)
   found = Chain().row_inputs_device(tokens, length, TOKENIZER)
-  show = lambda x: [''.join(map(str, row)) for row in np.asarray(x, int)]
+
+  def show(x):
+    return [''.join(map(str, row)) for row in np.asarray(x, int)]
+
   assert show(found['segment_start_BT']) == [
     '1100000100000100',
     '1000000000000000',

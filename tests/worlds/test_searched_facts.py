@@ -22,7 +22,10 @@ def _shared_words(monkeypatch):
 
   def ranked(texts, query, count):
     words = set(query.split())
-    score = lambda n: (len(words & set(texts[n].split())), -len(texts[n]))
+
+    def score(n):
+      return (len(words & set(texts[n].split())), -len(texts[n]))
+
     order = sorted(range(len(texts)), key=score, reverse=True)
     return [n for n in order if score(n)[0]][:count]
 

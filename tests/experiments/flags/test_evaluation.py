@@ -75,10 +75,18 @@ def test_a_run_is_evaluated_as_it_is(run):
 def test_flags_replace_single_settings(run):
   found = config_of(
     run,
-    *('--temperature=0.2', '--top_k=5', '--max_new_tokens=20', '--stop='),
-    *('--num_samples=8', '--split=validation', '--num_workers=2'),
-    *('--bad_rows=skip', '--prefill=Well, ', '--extract=hash'),
-    *('--set=mesh.fsdp=2', '--set=rollout.slots=null'),
+    '--temperature=0.2',
+    '--top_k=5',
+    '--max_new_tokens=20',
+    '--stop=',
+    '--num_samples=8',
+    '--split=validation',
+    '--num_workers=2',
+    '--bad_rows=skip',
+    '--prefill=Well, ',
+    '--extract=hash',
+    '--set=mesh.fsdp=2',
+    '--set=rollout.slots=null',
   )
   own = found.evaluation
   assert (own.temperature, own.top_k, own.top_p) == (0.2, 5, 0.9)

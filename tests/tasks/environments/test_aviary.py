@@ -90,7 +90,10 @@ def test_without_the_calculator():
 def test_equal_answers_have_one_cluster():
   """However they were found; -1 without one, and no such component unasked."""
   task = make_task()
-  cluster = lambda *actions: total(played(task, *actions)[1], 'cluster_id')
+
+  def cluster(*actions):
+    return total(played(task, *actions)[1], 'cluster_id')
+
   seven = answers.cluster_id('7')
   assert cluster(submit('7')) == cluster(call('3+4'), submit('7.0')) == seven
   assert cluster('Hm.', submit('8')) == answers.cluster_id('8') != seven

@@ -322,10 +322,13 @@ def test_loops_are_left_out(grid, tmp_path):
   rows = _row(far, ['left', 'pickup', 'forward']), _row(near, ['left', 'left'])
   log.write_text(''.join(json.dumps(row) + '\n' for row in rows))
   task = RenamedWalks(num_train=1, logs=(str(log),))
-  walks = lambda task: [
-    [action for action, _ in task.logged(task.example('train', n))[0].turns]
-    for n in range(1, task.num_prompts('train'))
-  ]
+
+  def walks(task):
+    return [
+      [action for action, _ in task.logged(task.example('train', n))[0].turns]
+      for n in range(1, task.num_prompts('train'))
+    ]
+
   assert walks(task) == [['left', 'pickup', 'forward'], ['left']]
   direct = dataclasses.replace(task, loops=False)
   assert walks(direct) == [['forward']]
