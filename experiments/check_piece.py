@@ -6,9 +6,9 @@ rl-jax check-piece my_pieces.py --piece='GroupMedian(scale=0.5)'
 Each class of a piece in the file is put into a small method (GRPO, PPO or DPO,
 by its role) on a small rollout that holds padding, an observation, a row
 without a reward and groups of mixed rewards: masked tokens and failed rows have
-no part in it, padding and the order of rows must not matter, gradients are
-finite, new values of fields compile nothing, states survive a restart. If the
-file has get_method(), that method is checked as it is, too. The checks take
+to have no part in it, padding and the order of rows must not matter, gradients
+are finite, new values of fields compile nothing, states survive a restart. If
+the file has get_method(), that method is checked as it is, too. The checks take
 seconds and train nothing; the exit code is 1 if one of them fails.
 """
 

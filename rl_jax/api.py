@@ -98,13 +98,7 @@ def evaluate(
   """
   hf_classifier.check_writes(checkpoint)
   if config is None:
-    run = directory.run_of(checkpoint)
-    if run is None:
-      raise ValueError(
-        f'{checkpoint} is not a work directory of a run, whose task and limits '
-        'would be taken: give a config'
-      )
-    config = dataclasses.replace(run, mesh=MeshConfig())
+    config = _config_of(checkpoint)
   if opponent and config.task.traits.players != 2:
     name = type(config.task).__name__
     raise ValueError(
@@ -137,6 +131,17 @@ def evaluate(
         seed=seed,
       )
       return evaluator.run(params)
+
+
+def _config_of(workdir: str) -> ExperimentConfig:
+  """The configuration of the run, on all devices."""
+  run = directory.run_of(workdir)
+  if run is None:
+    raise ValueError(
+      f'{workdir} is not a work directory of a run, whose task and limits '
+      'would be taken: give a config'
+    )
+  return dataclasses.replace(run, mesh=MeshConfig())
 
 
 def check_split(config: ExperimentConfig) -> None:

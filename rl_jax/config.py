@@ -216,7 +216,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   return found
 
 
-def _shares(config):
+def _shares(config: ExperimentConfig):
   """(parts, their name, of how many, their name): what the mesh must divide."""
   rollout, sizes = config.rollout, config.mesh.sizes()
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
@@ -301,9 +301,9 @@ def _check_sizes(config: ExperimentConfig) -> None:
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
 
-  wrong = []
+  wrong: list[str] = []
 
-  def divides(small_name, small, large_name, large):
+  def divides(small_name: str, small: int, large_name: str, large: int):
     if large % small:
       wrong.append(f'{small_name} = {small} must divide {large_name} = {large}')
 

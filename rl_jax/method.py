@@ -74,18 +74,18 @@ class Method(struct.PyTreeNode, kw_only=True):
   Float fields of pieces are pytree leaves; everything else is static.
   """
 
-  shaping: tuple = ()
-  credit: tuple = ()
-  losses: tuple = ()
-  weights: tuple = ()
-  aggregation: Any = None
-  value_target: Any = None
-  group_filter: Any = None
-  pairs: Any = None
-  selector: Any = struct.field(pytree_node=False, default=None)
-  rollout: Any = struct.field(pytree_node=False, default=None)
-  logits: tuple = ()
-  reference: Any = struct.field(pytree_node=False, default=Frozen())
+  shaping: tuple[Shaping, ...] = ()
+  credit: tuple[Credit, ...] = ()
+  losses: tuple[Loss, ...] = ()
+  weights: tuple[Weight, ...] = ()
+  aggregation: Aggregation | None = None
+  value_target: ValueTarget | None = None
+  group_filter: GroupFilter | None = None
+  pairs: Pairs | None = None
+  selector: Selector | None = struct.field(pytree_node=False, default=None)
+  rollout: RolloutWrapper | None = struct.field(pytree_node=False, default=None)
+  logits: tuple[LogitTransform, ...] = ()
+  reference: ReferenceRule = struct.field(pytree_node=False, default=Frozen())
 
   def slot(self, name: str) -> Any:
     """What the method has in a slot: a tuple of pieces, a piece or None."""
@@ -275,7 +275,10 @@ def replace_piece(method: Method, path: str, piece: Any) -> Method:
   """Returns a method with the piece at 'credit.0.Name' replaced."""
   name, *rest = path.split('.')
   if name in PIECE_SLOTS:
-    return dataclasses.replace(method, **{name: piece})
-  pieces = list(method.slot(name))
-  pieces[int(rest[0])] = piece
-  return dataclasses.replace(method, **{name: tuple(pieces)})
+    changed = piece
+  else:
+    pieces = list(method.slot(name))
+    pieces[int(rest[0])] = piece
+    changed = tuple(pieces)
+  changes: dict[str, Any] = {name: changed}
+  return dataclasses.replace(method, **changes)

@@ -21,7 +21,7 @@ import re
 import sys
 import traceback
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,11 +40,16 @@ class NamesCode:
     """Modules of functions that fields name, whose files are recorded."""
     return ()
 
+  def supports(self, name: str) -> bool:
+    """Whether a task has the optional method; see tasks.Task."""
+    del name
+    return False
+
 
 class NotImported:
   """Base of what stands for an object whose code has not been imported."""
 
-  why: str  # the text of the error
+  why: ClassVar[str]  # the text of the error
 
 
 _MOST_FILES = 200  # of a folder, in which a class is looked for

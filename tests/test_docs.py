@@ -76,7 +76,7 @@ def test_files_of_pages_can_be_imported(
 
 
 def test_pieces_of_the_guide_pass_every_check(tmp_path, user_modules):
-  """As `check_piece` prints them, and as one method."""
+  """The command checks each of them, and their method."""
   path = files_of(ROOT / 'docs/guides/own_method.md', tmp_path)['my_pieces.py']
   user_modules.load(str(path))
   subjects = check_piece.subjects(str(path), [])
@@ -91,7 +91,7 @@ def test_pieces_of_the_guide_pass_every_check(tmp_path, user_modules):
 
 
 def test_the_guide_has_every_field_and_statistic():
-  """Those of Trajectories, and the names that `needs` may have."""
+  """Its tables have those of Trajectories and the names for `needs`."""
   text = (ROOT / 'docs/guides/own_method.md').read_text()
   rows = [line for line in text.split('\n') if line.startswith('| `')]
   named = {x for row in rows for x in re.findall(r'`(\w+)`', row.split('|')[1])}
@@ -126,11 +126,32 @@ def test_files_that_pages_name_exist():
       assert (ROOT / path).exists(), f'{page.name}: {path}'
 
 
-def test_functions_of_an_iteration_are_where_the_page_says():
-  """`file.py`, `name`: the file defines the name."""
-  text = (ROOT / 'docs/concepts/iteration.md').read_text()
+# Pages that follow one thing through the code.
+WALKS = [
+  ROOT / f'docs/concepts/{name}.md'
+  for name in ('iteration', 'episode', 'preference_pair')
+]
+
+
+@pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
+def test_functions_are_where_the_page_says(page):
+  """`file.py`, `name`: the file defines the name; eight steps at least."""
+  text = re.sub(r'\s+', ' ', page.read_text())
   pairs = re.findall(r'`(rl_jax/[\w/]+\.py)`, `([\w.]+)`', text)
-  assert len(pairs) >= 6
-  for path, name in pairs:
-    last = name.split('.')[-1]
-    assert re.search(rf'(def|class) {last}\b', (ROOT / path).read_text()), path
+  steps = re.findall(r' \d\. `rl_jax/[\w/]+\.py`, `[\w.]+`', text)
+  assert len(pairs) >= len(steps) >= 8
+  for path, names in pairs:
+    source = (ROOT / path).read_text()
+    for name in names.split('.'):
+      assert re.search(rf'(def|class) {name}\b', source), f'{path}: {name}'
+
+
+@pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
+def test_quoted_lines_are_in_the_files_of_the_page(page):
+  """What a block of text quotes is in a file that the page names."""
+  text = page.read_text()
+  paths = set(re.findall(r'`(rl_jax/[\w/]+\.py)`', text))
+  sources = [(ROOT / path).read_text() for path in paths]
+  lines = {x.strip() for source in sources for x in source.splitlines()}
+  for block in re.findall(r'^ *```text\n(.*?)^ *```', text, re.M | re.S):
+    assert {line.strip() for line in block.splitlines()} <= lines, block

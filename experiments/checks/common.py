@@ -215,7 +215,7 @@ def invalid_rows_count_nowhere(case: Case) -> None:
 
 
 def per_token_methods_look_at_one_token_at_a_time(case: Case) -> None:
-  """E1: what they say decides whether microbatches need another pass."""
+  """E1: what they say decides whether microbatches need their own pass."""
   if not is_per_token(case.method):
     return
   moved = {

@@ -3,6 +3,7 @@
 import importlib
 import re
 import textwrap
+from typing import Any
 
 from experiments.flags import configuration
 from experiments.tables.method_difference import show
@@ -48,7 +49,7 @@ def parts(name: str) -> dict[str, str]:
 
 def pieces(method: Method) -> str:
   """Every piece of a method with all its constants."""
-  found = [piece for _, piece in method.pieces()]
+  found: list[Any] = [piece for _, piece in method.pieces()]
   found += [p for p in (method.rollout, method.selector) if p is not None]
   if method.reference != Frozen():
     found.append(method.reference)

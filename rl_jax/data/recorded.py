@@ -3,7 +3,7 @@
   prompts of the selector -> recorded responses as tokens -> score -> batch
 
 They go through the same score, batch and update stages as sampled rows. Their
-behaviour log-probs are those of the score: nobody else knows them.
+behaviour log-probs are those of the score stage: there was no sampler.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
-from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.rounds import Collected, Round
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
@@ -160,12 +160,12 @@ class LoggedSource:
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+  ) -> Collected:
     """See Collector.collect: one round, of which no weights sample."""
     del sampling_params
     traj, done = self.rows(first_serial, policy_version)
     traj, metrics = self.score(params, traj, method)
-    return (
+    return Collected(
       traj,
       metrics,
       [done],

@@ -113,7 +113,6 @@ class Episodes(Journaled):
     Raises:
       RuntimeError: one begins in another way than its example.
     """
-    whole = mesh_lib.replicated(engine.mesh)
     opponent = params.get('policies', {}).get(OPPONENT)
     policies = [params] if opponent is None else [params, opponent]
     own = own_rows(len(examples), traj.group_size)
@@ -136,6 +135,14 @@ class Episodes(Journaled):
       self._begun(engine, weights, traj, key, rows, n > 0, recorded)
       for n, (weights, rows) in enumerate(zip(policies, seats, strict=True))
     ]
+    self._exchange(engine, sides, own)
+    self._records = gathered([self._record(player) for player in self._rows])
+    self._live_B = None if recorded is None else recorded.live_B
+    return self._finished(engine, traj, sides[0], examples)
+
+  def _exchange(self, engine, sides, own):
+    """Turns until all episodes are over; own: rows of this process."""
+    whole = mesh_lib.replicated(engine.mesh)
     for _ in range(self._turns.max_turns * self._players):
       hosts = [self._read(side.tokens, own) for side in sides]
       acting = []
@@ -153,9 +160,6 @@ class Episodes(Journaled):
           )
       if not any(side.live_B.any() for side in sides):
         break
-    self._records = gathered([self._record(player) for player in self._rows])
-    self._live_B = None if recorded is None else recorded.live_B
-    return self._finished(engine, traj, sides[0], examples)
 
   def _record(self, player):
     """The record of a row; judges read what was exchanged, too."""

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from rl_jax.models import lora
+from rl_jax.types import Array
 
 _HEADS = ('wq', 'wk', 'wv')  # outputs [heads, head size]
 
@@ -22,7 +23,7 @@ def matrices(params: Any) -> Any:
   return jax.tree.map_with_path(_dimensions, params)
 
 
-def _dimensions(path, weight):
+def _dimensions(path: Any, weight: Array):
   from optax.contrib import MuonDimensionNumbers  # slow, and rarely needed
 
   names = [x.key for x in path if isinstance(x, jax.tree_util.DictKey)]

@@ -1,6 +1,6 @@
 """The optimizer as an optax chain from one small configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 import inspect
 from typing import Any
@@ -158,7 +158,7 @@ def make_optimizer(
   return with_master_weights(chain)
 
 
-def _other(config, rate, learning_rate):
+def _other(config: OptimizerConfig, rate: Any, learning_rate: Any):
   """An optimizer of optax, tried on two small weights."""
   tried = {'w': jnp.zeros((2, 2)), 'b': jnp.zeros(2)}
   rates = [rate]
@@ -200,7 +200,7 @@ def _factories() -> dict[str, Callable[..., Any]]:
   }
 
 
-def _check_arguments(name, arguments):
+def _check_arguments(name: str, arguments: Mapping[str, Any]):
   """Raises ValueError for a name or an argument that optax does not have."""
   if name == 'adamw' and not arguments:
     return

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
@@ -39,7 +39,7 @@ class Tokenizer(Protocol):
 
   @property
   def added_special(self) -> dict[int, str]:
-    """Special tokens of a file by id, which are no text."""
+    """Special tokens of a file by id, which are not text."""
 
   @property
   def eos_ids(self) -> tuple[int, ...]:
@@ -135,8 +135,8 @@ def library_errors(what: str) -> Generator[None]:
 class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
 
-  bos_id: ClassVar[int | None] = None
-  chat_template: ClassVar[str | None] = None
+  bos_id: int | None = None
+  chat_template: str | None = None
 
   @property
   def added_special(self) -> dict[int, str]:

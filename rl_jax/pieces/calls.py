@@ -142,7 +142,7 @@ def place(piece: Any) -> str:
   return f'{code.co_filename}:{code.co_firstlineno}'
 
 
-def _called(path, piece, ctx):
+def _called(path: str, piece: Any, ctx: Any):
   """The result of the piece; plain errors say what is meant."""
   try:
     return piece(ctx)
@@ -154,13 +154,13 @@ def _called(path, piece, ctx):
     _explain(path, piece, ctx, error)
 
 
-def _parts(piece):
+def _parts(piece: Any):
   """Pieces that a piece is made of, as the score and the link of PairLoss."""
   values = (getattr(piece, x.name) for x in dataclasses.fields(piece))
   return [x for x in values if isinstance(x, Piece)]
 
 
-def _explain(path, piece, ctx, error) -> NoReturn:
+def _explain(path: str, piece: Any, ctx: Any, error: Any) -> NoReturn:
   """Raises PieceError with the last place in a file of the piece or a part."""
   files = {place(x).rpartition(':')[0] for x in (piece, *_parts(piece))}
   frames = traceback.extract_tb(error.__traceback__)
@@ -175,7 +175,7 @@ def _explain(path, piece, ctx, error) -> NoReturn:
   ) from error
 
 
-def _hint(error, piece, ctx, source):
+def _hint(error: Any, piece: Any, ctx: Any, source: str):
   """What was meant, as ' A sentence.', or ''."""
   traj = getattr(ctx, 'traj', None)  # contexts of logits have none
   if isinstance(error, KeyError):
@@ -208,7 +208,7 @@ _TRACED = (
 )
 
 
-def _hint_of_key(key, ctx, traj):
+def _hint_of_key(key: Any, ctx: Any, traj: Any):
   """Where a statistic or a key of extras is to be declared."""
   if traj is None or not isinstance(key, str):
     return ''
@@ -232,7 +232,7 @@ def _hint_of_key(key, ctx, traj):
   )
 
 
-def _hint_of_name(error):
+def _hint_of_name(error: Any):
   """The nearest name of a record."""
   if not isinstance(error.obj, (Trajectories, tuple)):
     return ''
@@ -246,7 +246,7 @@ def _hint_of_name(error):
   return f' Did you mean {near[0]!r}?' if near else ''
 
 
-def _hint_of_none(ctx, traj, source):
+def _hint_of_none(ctx: Any, traj: Any, source: str):
   """Which of the fields in this line of the source are None, and why."""
   found = [
     f' ctx.{name} is None: the piece has no method {init}'
@@ -262,11 +262,11 @@ def _hint_of_none(ctx, traj, source):
   return ';'.join(found)
 
 
-def _filled(name):
+def _filled(name: str):
   return f'; it is filled by {_FILLED[name]}' if name in _FILLED else ''
 
 
-def _check_type(path, piece, out, wanted, fields):
+def _check_type(path: str, piece: Any, out: Any, wanted: type, fields: str):
   """Raises PieceError unless the result is of the type of its role."""
   if isinstance(out, wanted):
     return
@@ -280,7 +280,14 @@ def _check_type(path, piece, out, wanted, fields):
   )
 
 
-def _check_shape(path, piece, what, value, shapes, traj):
+def _check_shape(
+  path: str,
+  piece: Any,
+  what: str,
+  value: Any,
+  shapes: tuple[str, ...],
+  traj: Any,
+):
   """Raises PieceError unless the array has one of these shapes of letters."""
   B, T = traj.mask_BT.shape
   sizes = {'B': B, 'T': T, 'N': traj.num_prompts}
@@ -304,7 +311,7 @@ def _check_shape(path, piece, what, value, shapes, traj):
   )
 
 
-def _hint_of_shape(found, shapes, traj):
+def _hint_of_shape(found: tuple[int, ...], shapes: tuple[str, ...], traj: Any):
   """How arrays of frequent wrong shapes become right ones."""
   N, G, B = traj.num_prompts, traj.group_size, traj.mask_BT.shape[0]
   if found == (N, G) and 'B' in shapes:
@@ -316,7 +323,7 @@ def _hint_of_shape(found, shapes, traj):
   return ''
 
 
-def _shape_of(path, piece, what, value):
+def _shape_of(path: str, piece: Any, what: str, value: Any):
   """Its shape. Raises PieceError for what is not an array."""
   if not isinstance(value, (jax.Array, np.ndarray, np.generic)):
     kind = type(value).__name__
@@ -324,16 +331,16 @@ def _shape_of(path, piece, what, value):
   return tuple(value.shape)
 
 
-def _kind(value):
+def _kind(value: Any) -> str:
   """The name of a type; all arrays are called so, traced or not."""
   return 'array' if isinstance(value, jax.Array) else type(value).__name__
 
 
-def _shape_text(shape):
+def _shape_text(shape: Any):
   return f'[{", ".join(map(str, shape))}]'
 
 
-def _check_state(path, piece, before, after):
+def _check_state(path: str, piece: Any, before: Any, after: Any):
   """Raises PieceError if the next state has another form than the last one."""
   if after is None:
     return
@@ -351,5 +358,5 @@ def _check_state(path, piece, before, after):
     )
 
 
-def _refuse(path, piece, text) -> NoReturn:
+def _refuse(path: str, piece: Any, text: str) -> NoReturn:
   raise PieceError(f'method.{path} {text} ({place(piece)})')

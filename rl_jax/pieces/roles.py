@@ -412,7 +412,7 @@ class RolloutWrapper(Piece):
     """
     prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
 
-    def more(x):
+    def more(x: jax.ShapeDtypeStruct):
       return x.update(shape=(self.widens * x.shape[0], *x.shape[1:]))
 
     rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))

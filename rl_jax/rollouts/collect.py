@@ -36,6 +36,7 @@ from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import (
+  Collected,
   Round,
   joined,
   reward_arrays,
@@ -110,7 +111,7 @@ class RolloutConfig:
 
   @property
   def engine_config(self) -> EngineConfig:
-    """Of the engine that samples the rollouts."""
+    """The configuration of the engine that samples the rollouts."""
     return EngineConfig(
       group_size=self.group_size,
       max_response_tokens=self.max_response_tokens,
@@ -189,10 +190,9 @@ class Collector:
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
-    """(scored trajectories with rewards, score metrics, the rounds, length_NG).
+  ) -> Collected:
+    """The batch of an iteration.
 
-    The last are the lengths of the responses in the batch, on the host.
     sampling_params: weights that sample, of optimizer step policy_version;
     None: params, which score.
     """
@@ -207,32 +207,19 @@ class Collector:
     begun = None
     if self._ahead is not None:
       (sampler, begun), self._ahead = self._ahead, None
+    filtered, wrapper = method.group_filter is not None, method.wrapper
+    early = not filtered and not wrapper.extends
     trajs, rounds, kept = [], [], []
-    metrics = {}
-    filtered = method.group_filter is not None
-    wrapper = method.wrapper
-    extends = wrapper.extends
-    early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      drawn, judged, last = self._draw(sampler, wrapper, begun)
+      traj, metrics, played = self._round(
+        sampler, wrapper, begun, score if early else None
+      )
       begun = None
-      traj = self._joined(drawn)
+      rounds += played
       if early:
-        traj, metrics = score(traj)  # runs while the host verifies
-      learned = self._scores(traj)
-      judged.append(self.judge(*last))
-      done = joined([part for part, _ in judged])
-      components = [c for _, part in judged for c in part]
-      traj = self._with_rewards(traj, components, learned, done.beats_NGG)
-      rounds.append(done)
-      if extends:
-        traj, more = self._extended(traj, done, sampler, wrapper)
-        rounds += more
-      indices = done.indices[:: self.prompts.players]
-      self.selector.observe(indices, self._summary_of(judged))
-      if early:
-        lengths = done.responses['length'].reshape(done.reward_NG.shape)
-        return traj, metrics, rounds, lengths
+        (done,) = played
+        length_NG = done.responses['length'].reshape(done.reward_NG.shape)
+        return Collected(traj, metrics, rounds, length_NG)
       trajs.append(traj)
       if not filtered:
         break
@@ -244,9 +231,38 @@ class Collector:
         break
     traj = self._fill(trajs, kept) if filtered else trajs[-1]
     # The batch is of no single round: read its lengths.
-    lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
+    length_NG = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
-    return traj, metrics, rounds, lengths
+    return Collected(traj, metrics, rounds, length_NG)
+
+  def _round(
+    self,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
+    begun: Trajectories | None,
+    score: Callable | None,
+  ) -> tuple[Trajectories, dict[str, Any], list[Round]]:
+    """(rewarded rows, score metrics, their rounds).
+
+    begun: see _draw. score: of rows that are scored while the host verifies
+    them; None: they are scored later.
+    """
+    drawn, judged, last = self._draw(sampler, wrapper, begun)
+    traj, metrics = self._joined(drawn), {}
+    if score is not None:
+      traj, metrics = score(traj)
+    learned = self._scores(traj)
+    judged.append(self.judge(*last))
+    done = joined([part for part, _ in judged])
+    components = [c for _, part in judged for c in part]
+    traj = self._with_rewards(traj, components, learned, done.beats_NGG)
+    rounds = [done]
+    if wrapper.extends:
+      traj, more = self._extended(traj, done, sampler, wrapper)
+      rounds += more
+    indices = done.indices[:: self.prompts.players]
+    self.selector.observe(indices, self._summary_of(judged))
+    return traj, metrics, rounds
 
   def begin(self, params: Any, first_serial: int, policy_version: int) -> None:
     """Dispatches the rollout that the next collect, of these weights, returns.
@@ -446,4 +462,5 @@ class Collector:
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
+  assert method.group_filter is not None
   return method.group_filter(CreditContext(traj.reward_B, traj)).value

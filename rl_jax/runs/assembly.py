@@ -1,4 +1,6 @@
-"""From a configuration to the parts of a run, checked before any compile."""
+"""Builds the parts of a run from its configuration; checks them before
+compiling.
+"""
 
 from collections.abc import Mapping
 import dataclasses
@@ -42,7 +44,7 @@ from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.reward_pool import make_pool
-from rl_jax.runs.sources import make_held_out, make_source, read_rows
+from rl_jax.runs.sources import Source, make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import compilation, host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
@@ -69,14 +71,15 @@ class Parts:
   policies: Policies
   key: jax.Array
   verifier: Verifier
-  collector: Any  # where rows come from: see runs.sources
+  collector: Source
   evaluator: Evaluator | None
   held_out: HeldOut | None
   probe: Probe | None
   judges: Judges
-  sampling_frozen: Any  # of devices that only sample; None: there are none
+  # Of devices that only sample; None: there are none.
+  sampling_frozen: dict[str, Any] | None
 
-  def beside_sampler(self) -> Any:
+  def beside_sampler(self) -> dict[str, Any]:
     """What sampling reads besides the trained weights."""
     if self.sampling_frozen is None:
       return self.policies.frozen()
@@ -93,14 +96,8 @@ def assemble(
   """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   config = with_special_ids(config, policy.tokenizer)
-  rollout = config.rollout
   check_lengths(config, policy.model)
-  for line in idle_pieces(
-    config.method,
-    max_response_tokens=rollout.max_response_tokens,
-    vocab_size=policy.model.vocab_size,
-  ):
-    logging.warning('%s', line)
+  _warn_of_idle_pieces(config, policy)
   verifier = make_verifier(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
@@ -113,13 +110,7 @@ def assemble(
   draft = draft_model.load(config, policy.tokenizer, mesh)
   sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    config,
-    policy.model,
-    policy.tokenizer,
-    mesh,
-    state,
-    draft,
-    sampling_mesh,
+    config, policy.model, policy.tokenizer, mesh, state, draft, sampling_mesh
   )
   key = run_key(config.seed, mesh)
   judges = make_judges(config, policy, mesh, key)
@@ -154,6 +145,16 @@ def assemble(
   )
 
 
+def _warn_of_idle_pieces(config, policy):
+  """Warns of pieces whose constants cannot act within these limits."""
+  for line in idle_pieces(
+    config.method,
+    max_response_tokens=config.rollout.max_response_tokens,
+    vocab_size=policy.model.vocab_size,
+  ):
+    logging.warning('%s', line)
+
+
 def _probe(config, policy, stages, method, mesh):
   """What measures influence in the loop, if the run asks for it."""
   if not config.diagnostics.influence_every:
@@ -182,7 +183,9 @@ def make_prompts(
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """Of the configuration's task or another; verifier: opens its episodes."""
+  """The prompts of the configuration's task or of another; verifier: opens
+  episodes.
+  """
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     assert isinstance(verifier, Episodes)
@@ -301,7 +304,9 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """Of the last devices, each with whole weights; None: the mesh of the run."""
+  """The mesh of the last devices, which hold replicated weights; None: the
+  run's.
+  """
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -338,7 +343,7 @@ def make_verifier(
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})
     path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies rows of its own
+    if processes.count() > 1:  # each verifies its own rows
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
   journal = JournaledPool(pool, path, what, writer or sole_writer())
@@ -357,7 +362,9 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """With tasks that name the answers which an evaluation counts, if it does."""
+  """The configuration with tasks that name the answers which an evaluation
+  counts.
+  """
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,
@@ -408,12 +415,6 @@ def make_evaluator(
       f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
       'search is of responses of one turn'
     )
-  split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, verifier)
-  prompts = {} if split is None else {'': bound(split)}
-  for one in config.evaluation.sets:
-    task = config.task if one.task is None else one
-    prompts[one.name] = bound(one.split, task)
   draft = draft or draft_model.load(config, policy.tokenizer, mesh)
 
   def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
@@ -431,7 +432,7 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    prompts,
+    _evaluated_prompts(config, policy, verifier),
     verifier,
     config.evaluation,
     sampling=sampling_of(config),
@@ -444,3 +445,14 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
+
+
+def _evaluated_prompts(config, policy, verifier) -> dict[str, PromptSet]:
+  """The sets of an evaluation by name; '' the split of the run's task."""
+  split = config.evaluation.split
+  bound = functools.partial(make_prompts, config, policy, verifier)
+  prompts = {} if split is None else {'': bound(split)}
+  for one in config.evaluation.sets:
+    task = config.task if one.task is None else one
+    prompts[one.name] = bound(one.split, task)
+  return prompts

@@ -1,15 +1,9 @@
-"""Where the rows of an iteration come from: the sampler, data, or both.
-
-A source has `collect(params, method, first_serial, policy_version,
-sampling_params)`, which returns scored trajectories with rewards, metrics of
-the score, the rounds and the lengths of the responses; `selector`, whose state
-a checkpoint holds; and `stop`, what ends a response.
-"""
+"""Where the rows of an iteration come from: the sampler, data, or both."""
 
 from collections.abc import Callable
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Protocol, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,22 +12,53 @@ import numpy as np
 from rl_jax.config import ExperimentConfig
 from rl_jax.data.recorded import LoggedSet, LoggedSource
 from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
+from rl_jax.decoding.stop import Stop
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
-from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
+from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
 from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Collected
 from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.stages import Stages
 from rl_jax.tasks import Mixture as TaskMixture
 from rl_jax.types import Trajectories
+
+
+class Source(Protocol):
+  """What gives the rows of an iteration.
+
+  selector: chooses their prompts; checkpoints hold its state. stop: what ends a
+  response.
+  """
+
+  @property
+  def selector(self) -> HasState: ...
+
+  @property
+  def stop(self) -> Stop: ...
+
+  def collect(
+    self,
+    params: Any,
+    method: Method,
+    first_serial: int,
+    policy_version: int,
+    sampling_params: Any = None,
+  ) -> Collected:
+    """The rows of the groups that begin with this serial.
+
+    sampling_params: weights that sample, of optimizer step policy_version;
+    None: params, which score.
+    """
+    ...
 
 
 def read_rows(
@@ -94,7 +119,7 @@ def logged_set(
 def make_held_out(
   config: ExperimentConfig, policy: Policy, stages: Stages
 ) -> HeldOut | None:
-  """For runs on recorded rows whose split of evaluation has some, too."""
+  """Held-out recorded rows, for runs on recorded rows; None without any."""
   settings, rollout = config.evaluation, config.rollout
   if not (settings.every and settings.split and rollout.recorded_prompts):
     return None
@@ -112,7 +137,7 @@ def make_held_out(
 
 
 def selector_of(config: ExperimentConfig) -> Any:
-  """Which prompts come next: the method's selector, or a shuffled pass."""
+  """The method's selector of prompts, or a shuffled pass."""
   return config.method.selector or ShuffledPass()
 
 
@@ -135,7 +160,7 @@ def make_source(
   stages: Stages,
   judging: Judging,
   key: jax.Array,
-) -> Any:
+) -> Source:
   """The source that rollout.recorded_prompts asks for; rows: of read_rows.
 
   judging: of samples, see runs.reward_models, runs.judges.
@@ -173,11 +198,11 @@ def make_source(
   if records is None:
     return sampler(prompts, rollout, stages.score)
   if prompts is None:
-    return logged(records, chooses, key)
+    return cast(Source, logged(records, chooses, key))  # it has a selector
   count = rollout.num_prompts - rollout.recorded_prompts
   fewer = dataclasses.replace(rollout, num_prompts=count)
   sampled = sampler(prompts, fewer, unscored)
-  # Draws of its own: it reads other prompts than are sampled for.
+  # Separate draws: it reads other prompts than are sampled for.
   other = jax.random.fold_in(key, rollout.recorded_prompts)
   return MixedSource(
     sampled, logged(records, ShuffledPass(), other), stages.score
@@ -198,7 +223,7 @@ class _Selectors:
 
   @property
   def state(self) -> dict[str, Any]:
-    """By source."""
+    """The states by source."""
     return {name: part.state for name, part in self._parts.items()}
 
   @state.setter
@@ -244,7 +269,7 @@ class MixedSource:
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Any], np.ndarray]:
+  ) -> Collected:
     """See Collector.collect: one round, which holds both."""
     drawn, _, (first,), lengths = self._sampled.collect(
       params, method, first_serial, policy_version, sampling_params
@@ -261,7 +286,7 @@ class MixedSource:
       reward_NG=np.concatenate([first.reward_NG, second.reward_NG]),
     )
     more = second.responses['length'].reshape(-1, lengths.shape[1])
-    return traj, metrics, [done], np.concatenate([lengths, more])
+    return Collected(traj, metrics, [done], np.concatenate([lengths, more]))
 
 
 def _join(
@@ -273,14 +298,14 @@ def _join(
 
   token_inputs: what the task says of tokens, which sampled rows have already.
 
-  Raises: ValueError for extras of one of them that nobody knows of the other.
+  Raises: ValueError for extras of one of them that the other lacks.
   """
   rows = rows.replace(extras={**rows.extras, **token_inputs(rows)})
   return join_rounds((_with_all(drawn, rows), _with_all(rows, drawn)))
 
 
 def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
-  """With the extras and rewards of the other, absent by _ABSENT."""
+  """Adds the extras and rewards of the other rows, absent by _ABSENT."""
   missing = {k: x for k, x in other.extras.items() if k not in traj.extras}
   unknown = sorted(missing.keys() - _ABSENT.keys())
   if unknown:

@@ -20,7 +20,7 @@ from rl_jax.decoding.drafts.generate_with_drafts import (
 )
 from rl_jax.decoding.drafts.settings import PromptLookup
 from rl_jax.decoding.generate import Limits, filled
-from rl_jax.decoding.turn_decode import Said
+from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import params as params_lib
 from rl_jax.runtime.platform import Platform
 
@@ -103,7 +103,7 @@ def played(cfg):
   live_B = np.arange(N * G) % 4 != 1
   for turn in range(2):
     rng = np.random.default_rng(turn)
-    said = Said(
+    said = Observations(
       ids_BO=rng.integers(4, 17, (N * G, 5)).astype(np.int32),
       length_B=(np.arange(N * G) % 6).astype(np.int32),
       live_B=live_B,

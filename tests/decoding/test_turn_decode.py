@@ -12,7 +12,7 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.stop import make_stop
-from rl_jax.decoding.turn_decode import Said
+from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import kv_cache
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
@@ -71,7 +71,7 @@ def observations(turn, changed=False):
     ids_BO[:, 0] = (ids_BO[:, 0] - 3) % 9 + 4
   live_B = np.arange(B) != 4
   length_B = np.array([0, 1, 5, 3, 2, 4], np.int32)
-  return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
+  return Observations(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
 
 
 def play(turns=3, changed=None, begin=BEGIN, following=NEXT):
@@ -308,7 +308,10 @@ def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
     kind_T = np.array([POLICY, ENVIRONMENT, last] + [PAD] * (T - 3))
     turn_T = np.where(kind_T == PAD, -1, np.arange(T) > 0)
     ids_T = np.where(np.arange(T) == 2, a, 7) * (kind_T != PAD)
-    rows = lambda x_T: jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
+    def rows(x_T):
+      return jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
     traj = decoding.start_trajectories(
       np.full((1, P), 5),
       np.ones((1, P)),

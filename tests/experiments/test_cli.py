@@ -94,8 +94,7 @@ def test_packages_of_the_user_hide_nothing(hiding):
   """And modules of that folder can be imported by name."""
   (hiding / 'my_task.py').write_text('import dataclasses\n')
   done = run(
-    *('train', '--config=bandit', '--print_config', '--import=my_task'),
-    cwd=hiding,
+    'train', '--config=bandit', '--print_config', '--import=my_task', cwd=hiding
   )
   assert done.returncode == 0, done.stderr
   assert json.loads(done.stdout)['class'] == 'config.ExperimentConfig'

@@ -85,7 +85,10 @@ def config(method='grpo', **changes):
 
 def write(path, rows=(), rollouts=None, config=None, tail=''):
   path.mkdir(parents=True)
-  lines = lambda rows: ''.join(json.dumps(row) + '\n' for row in rows)
+
+  def lines(rows):
+    return ''.join(json.dumps(row) + '\n' for row in rows)
+
   (path / 'metrics.jsonl').write_text(lines(rows) + tail)
   if rollouts is not None:
     (path / 'rollouts.jsonl').write_text(lines(rollouts))

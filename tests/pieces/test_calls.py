@@ -172,7 +172,7 @@ def write(tmp_path, user_modules):
 
 
 def prepared(toy, slot, piece):
-  """The arguments of toy.run, of a method that has the piece."""
+  """The arguments of toy.run, for a method that holds the piece."""
   method = toy.get_method('grpo')
   traj, stats = toy.batch(method)
   several = slot in ('losses', 'weights', 'credit')

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from rl_jax.tasks import PreferenceRows, RulePairs
-from rl_jax.tasks.base import Logged, logged
+from rl_jax.tasks.base import Logged
 from rl_jax.worlds import Arithmetic
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
@@ -33,7 +33,7 @@ def load(name):
       ),
     ),
     (
-      'implicit',  # not cut behind a space
+      'implicit',  # not cut after a space
       'The sky is',
       (
         Logged(text=' blue.', reward=1.0, label=1),
@@ -106,7 +106,7 @@ def test_distance_of_the_chosen_response(tmp_path):
 def test_of_a_common_beginning_each_response_keeps_something(
   tmp_path, chosen, rejected, parts
 ):
-  """Also where one response goes on where the other ends."""
+  """Also where one response continues where the other ends."""
   path = tmp_path / 'rows.jsonl'
   path.write_text(json.dumps({'chosen': chosen, 'rejected': rejected}))
   task = PreferenceRows(path=str(path))
@@ -263,8 +263,8 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
       "'prompt' is not how the conversations",
     ),
     ({**PAIR, 'tools': [{}]}, 'wrong_type', 'tools for a chat template, but'),
-    ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is no JSON"),
-    ({**PAIR, 'tools': ['add']}, 'wrong_type', "'tools' is no list of objects"),
+    ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is not JSON"),
+    ({**PAIR, 'tools': ['add']}, 'wrong_type', 'is not a list of objects'),
     (
       {**PAIR, 'chat_template_kwargs': {'messages': []}},
       'wrong_type',
@@ -332,7 +332,7 @@ def test_bad_rows_of_tables_are_named(tmp_path):
 
 def test_broken_file(tmp_path):
   path = tmp_path / 'rows.parquet'
-  path.write_bytes(b'PAR1 is no table')
+  path.write_bytes(b'PAR1 but no table')
   pytest.importorskip('pyarrow')
   with pytest.raises(ValueError, match='cannot be read'):
     PreferenceRows(path=str(path)).num_prompts('train')
@@ -349,11 +349,11 @@ def test_rule_pairs():
   assert task.num_prompts('train') == inner.num_prompts('train')
   for index in range(20):
     example = task.example('train', index)
-    right, wrong = logged(task, example)
+    right, wrong = task.logged(example)
     assert right == Logged(text=example.answer, reward=1.0, label=1)
     differs = [a != b for a, b in zip(right.text, wrong.text, strict=True)]
     assert sum(differs) == 1 and wrong.text.isdigit() and wrong.label == 0
-    assert logged(task, example) == (right, wrong)
+    assert task.logged(example) == (right, wrong)
   noisy = RulePairs(inner, flip_rate=0.25)
   flips = [
     noisy.logged(noisy.example('train', i))[0].label == 0 for i in range(400)
@@ -370,7 +370,7 @@ def test_rule_pairs():
 def test_targets_are_the_responses_of_other_tasks():
   task = Arithmetic(digits=1)
   example = task.example('train', 0)
-  assert logged(task, example) == (Logged(text=example.answer),)
+  assert task.logged(example) == (Logged(text=example.answer),)
   assert task.num_logged == 1
 
 
@@ -394,7 +394,7 @@ def test_scores_of_pairs_are_rewards(tmp_path):
   )
   bad = scores | {'score_chosen': 'x'}
   path.write_text(json.dumps(row | bad) + '\n')
-  with pytest.raises(ValueError, match="'x' in score_chosen is no number"):
+  with pytest.raises(ValueError, match="'x' in score_chosen is not a number"):
     PreferenceRows(path=str(path), form='pair').num_prompts('train')
 
 

@@ -265,7 +265,7 @@ def named(name: str) -> str:
   """The world in which a method acts, or why there is none."""
   if name in NOWHERE:
     return f'no world: {NOWHERE[name]}'
-  return f'`{place_of(name).world}`'
+  return f'`{configuration.file_of("configs", place_of(name).world)}`'
 
 
 def baseline_of(name: str) -> str:

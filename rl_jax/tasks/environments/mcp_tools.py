@@ -5,8 +5,8 @@
   add = mcp_tools.tool('python my_server.py', 'add')
 
 `WithTools(functions=('my_tools.py:add',))` then has it like a function of the
-user's own: a configuration alone starts no program. With the package `mcp` such
-a server is
+user's own: a configuration by itself starts no program. With the package `mcp`
+such a server is
 
   # my_server.py
   from mcp.server.mcpserver import MCPServer
@@ -39,7 +39,7 @@ from typing import Any
 from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
-_LOG_END = 4096  # bytes of its standard error that are looked at
+_LOG_END = 4096  # bytes of its standard error that are read
 _TYPES = {
   'string': str,
   'integer': int,
@@ -82,7 +82,9 @@ def tool(command: str, name: str) -> Callable[..., str]:
 
 
 def _parameters(found):
-  """Of the signature, required ones first, and lines of the docstring."""
+  """Parameters of the signature, required ones first, and lines of the
+  docstring.
+  """
   schema, lines, parameters = found.input_schema, [], []
   required = set(schema.get('required', ()))
   properties = schema.get('properties', {})

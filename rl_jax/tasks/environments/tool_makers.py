@@ -96,7 +96,9 @@ def sql(path: str) -> Callable[[str], str]:
 
 @functools.cache
 def _database(path, process):
-  """Of a process: a worker is a fork of the one that has made the tool."""
+  """The database of a process: a worker is a fork of the one that made the
+  tool.
+  """
   del process
   return database.Database(path)
 

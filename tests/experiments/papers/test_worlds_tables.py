@@ -194,7 +194,10 @@ def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
 def test_later_runs_are_judged_apart():
   """With the GRPO of their own seeds."""
   of = sweep.LATER['later']
-  make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
+
+  def make(name, seed, x):
+    return made(name, seed, x, world=sweep.SURVEY)
+
   lines = [make('grpo', s, 0.5) for s in range(2)]
   for seed in range(of.first, of.first + of.seeds):
     noise = 0.01 * (seed % 2)
@@ -366,7 +369,10 @@ def test_claims_on_several_numbers():
 
 def test_profile_stars_what_is_separated():
   """In points; worlds without the method are empty."""
-  one = lambda p: intervals.Comparison(0.0974, 0.09, 0.1, p)
+
+  def one(p):
+    return intervals.Comparison(0.0974, 0.09, 0.1, p)
+
   effects = {'stale': {'gspo': one(0.01)}, 'returning': {'hapo': one(0.2)}}
   assert profile.profile(('gspo', 'hapo'), effects) == [
     ['method', 'stale', 'returning'],
