@@ -1,6 +1,4 @@
-"""Builds the parts of a run from its configuration; checks them before
-compiling.
-"""
+"""Builds and checks the parts of a run from its configuration."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -183,9 +181,7 @@ def make_prompts(
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """The prompts of the configuration's task or of another; verifier: opens
-  episodes.
-  """
+  """The prompts of the task or of another; verifier: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     assert isinstance(verifier, Episodes)
@@ -304,9 +300,7 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """The mesh of the last devices, which hold replicated weights; None: the
-  run's.
-  """
+  """The mesh of devices that sample, with all weights; None: the run's."""
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -362,9 +356,7 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """The configuration with tasks that name the answers which an evaluation
-  counts.
-  """
+  """The configuration with tasks that name the answers for votes."""
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,

@@ -82,9 +82,7 @@ def tool(command: str, name: str) -> Callable[..., str]:
 
 
 def _parameters(found):
-  """Parameters of the signature, required ones first, and lines of the
-  docstring.
-  """
+  """Parameters, required ones first, and lines of the docstring."""
   schema, lines, parameters = found.input_schema, [], []
   required = set(schema.get('required', ()))
   properties = schema.get('properties', {})
