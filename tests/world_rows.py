@@ -34,7 +34,10 @@ def chain_texts(task, examples):
   All of the first prompt are right, and one of the second.
   """
   sure = dataclasses.replace(task, slips=0.0, rechecks=0.0)
-  wrong = lambda e: str((int(e.answer) + 1) % 10)
+
+  def wrong(e):
+    return str((int(e.answer) + 1) % 10)
+
   return [
     dataclasses.replace(task if i else sure, seed=s).target(e)
     if i != 1
@@ -307,7 +310,10 @@ def opposed(traj, trained):
   opponent_B = (traj.row_id_B2[:, 1] >= traj.group_size // 2).astype(float)
   weigh = {'both': (1, 1, 1), 'policy': (1, 0, 1), 'opponent': (0, 1, 0)}
   own, other, counts = weigh[trained]
-  pick = lambda mine: jnp.where(opponent_B > 0, other, mine)
+
+  def pick(mine):
+    return jnp.where(opponent_B > 0, other, mine)
+
   return traj.replace(
     weight_B=traj.weight_B * pick(own),
     valid_B=traj.valid_B * jnp.where(opponent_B > 0, 1, counts),

@@ -40,7 +40,11 @@ def generated(cfg=CFG, **options):
   params = params_lib.init_params(cfg, jax.random.key(0))
   generate = jax.jit(
     lambda params: decoding.generate(
-      *(params, cfg, traj, jax.random.key(1), SAMPLING),
+      params,
+      cfg,
+      traj,
+      jax.random.key(1),
+      SAMPLING,
       max_new_tokens=T,
       **options,
     )

@@ -308,7 +308,10 @@ def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
     kind_T = np.array([POLICY, ENVIRONMENT, last] + [PAD] * (T - 3))
     turn_T = np.where(kind_T == PAD, -1, np.arange(T) > 0)
     ids_T = np.where(np.arange(T) == 2, a, 7) * (kind_T != PAD)
-    rows = lambda x_T: jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
+    def rows(x_T):
+      return jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
     traj = decoding.start_trajectories(
       np.full((1, P), 5),
       np.ones((1, P)),

@@ -221,7 +221,10 @@ def test_contexts_of_a_chat_are_those_of_its_template(first):
 @pytest.mark.parametrize('ends', [0, 1])
 def test_the_turn_before_an_observation_has_one_end(ends):
   """That which is read again, whether or not the last one was cut."""
-  encode = lambda text: [ord(x) for x in text]
+
+  def encode(text):
+    return [ord(x) for x in text]
+
   tokenizer = SimpleNamespace(eos_ids=(9,), encode=encode)
   form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
   actions = [[10], [11]]
@@ -254,7 +257,7 @@ def test_messages_that_are_read_again_are_no_new_ones():
 def test_windows_of_what_cannot_have_one_are_refused():
   """Before anything is played."""
   for task, words in (
-    (Arithmetic(), 'Arithmetic is no environment'),
+    (Arithmetic(), 'Arithmetic is not an environment'),
     (OpenSpiel('kuhn_poker'), 'OpenSpiel has several players'),
     (MemoryWindow(KeyDoor()), 'MemoryWindow rewrites contexts itself'),
   ):
@@ -284,14 +287,19 @@ def test_long_contexts_are_attended_in_spans(plain_forward, tiny):
   )
   ones = np.ones((2, T), np.float32)
   found = transformer.forward(
-    *(params, cfg, prompt, ones[:1, :4], response, ones),
+    params,
+    cfg,
+    prompt,
+    ones[:1, :4],
+    response,
+    ones,
     context_BT=jnp.asarray(context),
   )
   for b, row in enumerate(starts):
     for start, end in zip(row, [*row[1:], T], strict=True):
       part = response[b : b + 1, start:end]
       expected = plain_forward(
-        *(params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape))
+        params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape)
       )
       np.testing.assert_allclose(
         found[b, start + 1 : end], expected[0, 1:], atol=2e-5

@@ -65,12 +65,11 @@ def test_of_two_values_on_a_command_line_none_is_chosen():
   """Whichever comes last."""
   done = run(
     'train',
-    *(
-      '--config=configs/worlds/bandit.py',
-      '--workdir=runs/none',
-      '--print_config',
-    ),
-    *('--set=seed=1', '--set=seed=2'),
+    '--config=configs/worlds/bandit.py',
+    '--workdir=runs/none',
+    '--print_config',
+    '--set=seed=1',
+    '--set=seed=2',
   )
   assert done.returncode == 2
   assert 'error: --set=seed=... has two values' in done.stderr
@@ -244,7 +243,8 @@ def test_sft_and_evaluate_take_a_mesh(tmp_path):
   (one, line), (split, other) = found
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5),
-    *(split, one),
+    split,
+    one,
   )
   for name in ('checkpoint', 'settings'):
     assert other.pop(name) == line.pop(name)

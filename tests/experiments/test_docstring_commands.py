@@ -1,6 +1,7 @@
 """Every documented command parses; every configuration has one."""
 
 import ast
+import functools
 import importlib
 import pathlib
 import re
@@ -41,6 +42,7 @@ PLACEHOLDERS = (
   '--config=configs/NAME.py',
   '--config=my_config.py',
   '--config=guess.py',
+  '--method=my_pieces.py',
   '--config=runs/my/experiment.json',
 )
 # Every text in which a module or file of experiments may be named.
@@ -80,6 +82,7 @@ def source_of(binary: str) -> pathlib.Path:
   return FOLDER / (binary.replace('.', '/') + '.py')
 
 
+@functools.cache
 def flags_of(binary: str) -> set[str]:
   """Names of the flags that a binary defines, or asks a module to define.
 
@@ -126,7 +129,10 @@ def check(binary: str, arguments: list[str]) -> None:
   unknown = {match[1] for match in found} - known
   assert not unknown, f'experiments.{binary} has no {unknown}'
   options = {match[1]: match[2] for match in found}
-  every = lambda name: [match[2] for match in found if match[1] == name]
+
+  def every(name):
+    return [match[2] for match in found if match[1] == name]
+
   if any(text in arguments for text in PLACEHOLDERS):
     return
   if 'paper' in options:
@@ -134,7 +140,10 @@ def check(binary: str, arguments: list[str]) -> None:
   if binary == 'sweep' and 'config' in options:
     method, seeds = options.get('method', 'grpo'), options.get('seeds')
     settings = grid.settings(
-      *(options['config'], method, every('set'), every('add')),
+      options['config'],
+      method,
+      every('set'),
+      every('add'),
       seeds=seeds and int(seeds),
     )
     for run in sweep_runs.runs(settings):

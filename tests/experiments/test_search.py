@@ -26,7 +26,10 @@ def test_the_top_of_a_hill_is_found():
 def test_the_first_points_are_a_simplex():
   """The start and a step along each axis; no more points than allowed."""
   asked = []
-  score = lambda point: asked.append(point) or point[0]
+
+  def score(point):
+    return asked.append(point) or point[0]
+
   best, _ = search.nelder_mead(score, (0.5, 0.0), 0.1, 3)
   assert asked == [(0.5, 0.0), (0.6, 0.0), (0.5, 0.1)]
   assert best == (0.6, 0.0)
@@ -37,9 +40,10 @@ def test_units_of_a_reward_do_not_matter():
   points = []
   for offset in (0.0, 7.0):
     asked = []
-    score = lambda point, o=offset, a=asked: (
-      a.append(point) or o - point[0] ** 2
-    )
+
+    def score(point, o=offset, a=asked):
+      return a.append(point) or o - point[0] ** 2
+
     search.nelder_mead(score, (1.0,), 0.25, 8)
     points.append(asked)
   assert points[0] == points[1]
@@ -48,7 +52,10 @@ def test_units_of_a_reward_do_not_matter():
 def test_small_numbers_have_a_resolution_of_their_own():
   """Learning rates, for example: steps of the default would make them 0."""
   asked = []
-  score = lambda point: asked.append(point) or -1e4 * abs(point[0] - 3e-4)
+
+  def score(point):
+    return asked.append(point) or -1e4 * abs(point[0] - 3e-4)
+
   best, _ = search.nelder_mead(score, (1e-4,), 1e-4, 20, 1e-5)
   assert asked[:2] == [(1e-4,), (2e-4,)] and best == (3e-4,)
   for start, step, name in (
@@ -75,9 +82,12 @@ def test_a_field_is_a_number_or_a_tuple():
 
 def scored(monkeypatch, row):
   """The score of a run whose line is `row`."""
-  run = lambda parts, *_: monkeypatch.setattr(
-    sweep_runs, 'results', lambda _: [{'digest': parts[0][0].digest, **row}]
-  )
+
+  def run(parts, *_):
+    return monkeypatch.setattr(
+      sweep_runs, 'results', lambda _: [{'digest': parts[0][0].digest, **row}]
+    )
+
   monkeypatch.setattr(sweep_runs, 'execute_all', run)
   setting = {'config': 'bandit_described', 'method': 'constrained_rlhf'}
   field = 'method.credit.Lagrangian.thresholds'
@@ -100,6 +110,9 @@ def test_a_run_of_another_process_is_named(monkeypatch):
 
 def test_what_is_no_number_is_never_the_best():
   """A run whose metric is NaN is worse than one that has any."""
-  score = lambda point: np.nan if point[0] == 1.0 else -((point[0] - 2) ** 2)
+
+  def score(point):
+    return np.nan if point[0] == 1.0 else -((point[0] - 2) ** 2)
+
   (best,), found = search.nelder_mead(score, (1.0,), 0.1, 15)
   assert best > 1 and np.isfinite(found)

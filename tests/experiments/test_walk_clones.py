@@ -38,7 +38,10 @@ def whole_walks(name):
   config = config_of(name)
   limits, own = config.rollout, task_tokenizer(config.task)
   records = LoggedSet(
-    *(config.task, 'train', own, limits.max_prompt_tokens),
+    config.task,
+    'train',
+    own,
+    limits.max_prompt_tokens,
     max_response_tokens=limits.max_response_tokens,
   )
   turns = []

@@ -190,7 +190,8 @@ WRONG = {
     *each(
       'scores_out',
       ('', 'folder', 'nowhere/x'),
-      *('--data=pairs.jsonl', '--reward_model=model'),
+      '--data=pairs.jsonl',
+      '--reward_model=model',
     ),
   ],
   'pipeline': [*each('pipeline', PATHS, '--workdir=p'), ['--workdir=p'], []],
@@ -281,7 +282,9 @@ WRONG = {
     *each('config', PATHS, '--checkpoint=model'),
     *each(
       'num_prompts num_samples batch_prompts',
-      *(('0', '-1', 'x', HUGE[0]), '--checkpoint=model', BANDIT),
+      ('0', '-1', 'x', HUGE[0]),
+      '--checkpoint=model',
+      BANDIT,
     ),
     *each('num_samples', HUGE, '--checkpoint=model', BANDIT),
     *each('split', ('dev', ''), '--checkpoint=model', BANDIT),

@@ -151,7 +151,9 @@ def test_an_evaluation_changes_no_rubric():
     seen.extend((params, ''.join(x)) for x in ids)
     return [0.5 for _ in ids]
 
-  answer = lambda params, ids: ['new' for _ in ids]
+  def answer(params, ids):
+    return ['new' for _ in ids]
+
   reviser = Reviser(revision, None, list, answer)
   judges = Judges([Asked(source, None, lambda q: list(q.text), read, reviser)])
   of = Outcome({'outcome': 1.0}), Example('p', '', 0)

@@ -34,7 +34,10 @@ def models(tiny):
 
 def axes_of(params):
   """What muon.matrices finds, by dotted path."""
-  whole = lambda x: x is None or hasattr(x, 'reduction_axis')
+
+  def whole(x):
+    return x is None or hasattr(x, 'reduction_axis')
+
   flat, _ = jax.tree.flatten_with_path(muon.matrices(params), is_leaf=whole)
   dotted = functools.partial(jax.tree_util.keystr, simple=True, separator='.')
   return {dotted(path): x for path, x in flat}
@@ -42,7 +45,10 @@ def axes_of(params):
 
 def test_axes_of_every_kind_of_weight(models):
   """Inputs and outputs; layers and experts are stacks, heads are outputs."""
-  take = lambda kind, name: tuple(axes_of(models[kind])[name])
+
+  def take(kind, name):
+    return tuple(axes_of(models[kind])[name])
+
   layers = 'model.layers'
   assert take('whole', f'{layers}.wq') == ((1,), (2, 3))
   assert take('whole', f'{layers}.wo') == ((1, 2), (3,))

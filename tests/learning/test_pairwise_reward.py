@@ -27,7 +27,10 @@ def test_rows_are_those_of_the_task(toy):
   task = JoinedPairs(pairs, separator='+=')
   own = CharTokenizer(task.alphabet)
   example = task.example('train', 3)
-  encode = lambda one: encode_logged(example, one, own)[0]
+
+  def encode(one):
+    return encode_logged(example, one, own)[0]
+
   expected = [encode(one) for one in task.logged(example)]
   alone = [encode(one) for one in pairs.logged(example)]
   assert [one.label for one in task.logged(example)] == [1, 0]

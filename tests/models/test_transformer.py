@@ -188,7 +188,10 @@ def test_order_of_groups_and_of_rows_changes_nothing():
   params, batch = make_params(CFG), make_batch()
   hidden = FORWARD(params, CFG, *batch).reshape(N, G, T, -1)
   groups, rows = np.array([2, 0, 1]), np.array([1, 0])
-  permute = lambda x: x.reshape(N, G, T)[groups][:, rows].reshape(N * G, T)
+
+  def permute(x):
+    return x.reshape(N, G, T)[groups][:, rows].reshape(N * G, T)
+
   moved = FORWARD(
     params,
     CFG,
@@ -220,7 +223,8 @@ def test_small_and_odd_batches(sizes, plain_forward):
   ('name', 'transposed'),
   [
     pytest.param(
-      *(name, transposed),
+      name,
+      transposed,
       marks=pytest.mark.slow if name in ('gemma3', 'yarn') else (),
     )
     for name in VARIANTS
@@ -276,11 +280,14 @@ def test_remat_gives_the_same_gradients():
     gradient(models.forward, params, remat, batch),
     gradient(models.forward, params, CFG, batch),
   )
-  count = lambda cfg: str(
-    jax.make_jaxpr(lambda params: gradient(models.forward, params, cfg, batch))(
-      params
-    )
-  ).count('dot_general')
+
+  def count(cfg):
+    return str(
+      jax.make_jaxpr(
+        lambda params: gradient(models.forward, params, cfg, batch)
+      )(params)
+    ).count('dot_general')
+
   assert count(remat) > count(CFG)
 
 
@@ -335,7 +342,10 @@ def test_several_values_are_several_heads():
   rng = np.random.default_rng(0)
   head = {n: jnp.asarray(rng.normal(size=x.shape)) for n, x in head.items()}
   hidden = jnp.asarray(rng.normal(size=(2, cfg.width)))
-  one = lambda h: {'value_head': {n: x[h] for n, x in head.items()}}
+
+  def one(h):
+    return {'value_head': {n: x[h] for n, x in head.items()}}
+
   expected = [models.values(one(h), hidden) for h in range(3)]
   params = {'value_head': head}
   np.testing.assert_allclose(

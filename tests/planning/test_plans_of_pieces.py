@@ -214,8 +214,7 @@ def test_runs_on_data_lower(toy, name):
     ('bandit', 'seed_grpo', ()),
     ('bandit', 'copo', ()),  # its loss reads the same
     pytest.param(
-      *('told_keydoor', 'oni', ('model.value_head=True',)),
-      marks=pytest.mark.slow,
+      'told_keydoor', 'oni', ('model.value_head=True',), marks=pytest.mark.slow
     ),
     ('bandit', 'spo_tree', ('method.rollout.segment_tokens=1',)),
     pytest.param('arithmetic', 'spin', (), marks=pytest.mark.slow),

@@ -182,7 +182,7 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
     verifier = assembly.make_verifier(
-      *(config, str(tmp_path), tokenizer, mesh, files)
+      config, str(tmp_path), tokenizer, mesh, files
     )
     example, lines = config.task.example('train', 0), verifier._journal._lines
     before = dict(lines)
@@ -234,10 +234,13 @@ def test_transforms_know_the_special_tokens(toy):
 
 
 def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
-  """As many rows at a time as the rollout, and the same limit by default."""
+  """It decodes as many rows at a time as the rollout, with the same limit."""
   made = []
   make = assembly.make_engine
-  spy = lambda *args: made.append(args[2]) or make(*args)
+
+  def spy(*args):
+    return made.append(args[2]) or make(*args)
+
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
   tokenizer = policy_lib.task_tokenizer(config.task)
@@ -247,7 +250,7 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.slots for limits in made] == [4, 4]
   assert {limits.max_response_tokens for limits in made} == {2}
-  # Beams are of greedy responses alone, in one turn.
+  # Beams are of greedy responses only, in one turn.
   config = override(config, 'evaluation.beams', '3')
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.beams for limits in made] == [None, None, 3, None]

@@ -32,7 +32,7 @@ BOTH = Mixture((MixturePart('doors', DOORS), MixturePart('sums', SUMS)))
 
 @pytest.fixture(scope='module', name='run')
 def _run(tmp_path_factory):
-  """One iteration on doors and sums, evaluated on both and on each alone."""
+  """One iteration on doors and sums, evaluated on both and on each only."""
   config = keydoor.get_config(grpo.get_method())
   small = dataclasses.replace(
     config.model.config, num_layers=1, width=16, mlp_size=16

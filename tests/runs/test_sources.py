@@ -87,7 +87,7 @@ def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
 
 
 def test_labels_with_a_reference_point(toy, tmp_path):
-  """KTO on single labels: a row of its own for the reference point."""
+  """KTO on single labels: its own row for the reference point."""
   task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
   config = small(toy.get_method('kto'), iterations='2')
   config = override(config, 'rollout.group_size', '2')
@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_refused(toy):
   refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
   with pytest.raises(ValueError, match='set it to 2'):
     check_recorded(small(dpo).task, 4, dpo)
-  check_recorded(small(dpo).task, 1, dpo)  # the chosen response alone
+  check_recorded(small(dpo).task, 1, dpo)  # the chosen response only
   with pytest.raises(ValueError, match='PairLoss compares 2 .* have 1$'):
     check_recorded(small(dpo, task__form='label').task, 2, dpo)
   refused(small(dpo, rollout__group_size='1'), 'group_size >= 2, got 1')
@@ -200,7 +200,10 @@ def test_groups_of_both_kinds_have_the_fields_of_both(toy):
       'step_label_BT': ones,
     },
   )
-  inputs = lambda traj: {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
+  def inputs(traj):
+    return {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
   both = sources._join(inputs, drawn, rows)
   none = row_inputs.NO_LABEL
   for name, expected in {

@@ -39,7 +39,10 @@ def test_other_splits_ask_for_the_best():
 
 def test_scored_files(tmp_path):
   """The goal goes into the user's turn; equal scores are left out."""
-  turn = lambda role, text: {'role': role, 'content': text}
+
+  def turn(role, text):
+    return {'role': role, 'content': text}
+
   said = [[turn('assistant', text)] for text in ('x', 'y')]
   rows = [
     {'prompt': [turn('user', 'Q')], 'responses': said, 'scores': scores}

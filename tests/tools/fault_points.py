@@ -266,7 +266,10 @@ def time_out_once(workdir: pathlib.Path) -> None:
     nonlocal name
     call, name = self._calls, lambda r: f'seed/{r.seed}'
     if not opens:
-      name = lambda r: f'{call}/{r.episode[1]}'
+
+      def name(r):
+        return f'{call}/{r.episode[1]}'
+
     answers = journaled_ask(self, requests, **opens)
     note(requests)
     return answers

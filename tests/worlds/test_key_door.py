@@ -94,7 +94,10 @@ def test_random_return_by_hand():
   task = KeyDoor(seed=58, num_train=1)
   example = task.example('train', 0)
   assert task.layout(seed_of(example)).told() == 'k02d12g22:'
-  of = lambda turns, name: task.random_return(example, turns, name)
+
+  def of(turns, name):
+    return task.random_return(example, turns, name)
+
   assert of(1, 'maze') == -(2 * 1 + 4 * 4) / 6
   assert of(2, 'maze') == pytest.approx(2 * of(1, 'maze'))
   assert of(1, 'progress') == 0.5 / 6

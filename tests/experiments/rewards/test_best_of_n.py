@@ -89,12 +89,15 @@ def test_each_inference_procedure_has_its_own_reward(t):
 @pytest.mark.slow
 def test_runs_are_compared(tmp_path):
   """By prompts of both; samples that were not judged do not count."""
-  line = lambda step, prompt, reward, error=None: json.dumps(
-    {
-      **{'step': step, 'prompt': prompt, 'response': 'x'},
-      **{'reward': reward, 'error': error},
-    }
-  )
+
+  def line(step, prompt, reward, error=None):
+    return json.dumps(
+      {
+        **{'step': step, 'prompt': prompt, 'response': 'x'},
+        **{'reward': reward, 'error': error},
+      }
+    )
+
   logs = {
     'own': [line(1, 'p', 9), line(2, 'p', 1), line(2, 'p', 0), line(2, 'q', 1)],
     'other': [line(2, 'p', 1), line(2, 'p', 1, 'timeout'), line(2, 'p', 0)],
@@ -110,9 +113,10 @@ def test_runs_are_compared(tmp_path):
     '--last=1',
   ]
   command += [f'--workdir={tmp_path}/own', f'--reference={tmp_path}/other']
-  run = lambda *more: subprocess.run(
-    [*command, *more], capture_output=True, text=True
-  )
+
+  def run(*more):
+    return subprocess.run([*command, *more], capture_output=True, text=True)
+
   found = json.loads(run('--n=1,2').stdout)
   assert found == {n: {'win_rate': 0.5, 'prompts': 1} for n in ('1', '2')}
   assert 'no prompt has 3 samples' in run('--n=3').stderr

@@ -38,9 +38,10 @@ def test_scores_of_steps_do_not_depend_on_the_batch():
   params['model']['embed'] *= 30
   params['value_head']['w'] += 1.0
   rows = [('a', ('x\n', 'yz\n')), ('abc', ('w\n',)), ('ab', ('v\n',) * 3)]
-  score = lambda rows, size: evaluate_reward.step_scores(
-    model, params, own, rows, False, size
-  )
+
+  def score(rows, size):
+    return evaluate_reward.step_scores(model, params, own, rows, False, size)
+
   together = score(rows, 3)
   assert [len(row) for row in together] == [2, 1, 3]
   for row, found in zip(rows, together, strict=True):

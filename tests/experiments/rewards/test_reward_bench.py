@@ -63,9 +63,12 @@ def test_scores_do_not_depend_on_the_batch():
   params['model']['embed'] *= 30
   params['value_head']['w'] += 1.0
   pairs = [('a', 'xy'), ('abc', 'z'), ('ab', 'wxyz')]
-  score = lambda pairs, size: evaluate_reward.scores(
-    model, params, ByteTokenizer(), pairs, False, size
-  )
+
+  def score(pairs, size):
+    return evaluate_reward.scores(
+      model, params, ByteTokenizer(), pairs, False, size
+    )
+
   together = score(pairs, 3)
   alone = [score([pair], 1)[0] for pair in pairs]
   np.testing.assert_allclose(together, alone, atol=1e-5)
@@ -124,7 +127,10 @@ def test_pairs_of_other_forms_are_those_of_the_task(name, tmp_path):
 
 def test_tools_are_kept_beside_scores(tmp_path):
   path, tools = tmp_path / 'bench.jsonl', [{'name': 'add'}]
-  turn = lambda role, text: {'role': role, 'content': text}
+
+  def turn(role, text):
+    return {'role': role, 'content': text}
+
   row = {'prompt': [turn('user', 'p')], 'tools': tools}
   row |= {x: [turn('assistant', x)] for x in ('chosen', 'rejected')}
   path.write_text(json.dumps(row) + '\n')

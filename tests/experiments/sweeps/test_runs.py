@@ -51,7 +51,10 @@ def test_another_configuration_under_a_known_name_is_refused(tmp_path):
     {'setting': settings[1], 'digest': members[1].digest, 'failed': 'why'}
   )
   path = tmp_path / sweep_runs.RESULTS
-  write = lambda: path.write_text(''.join(json.dumps(x) + '\n' for x in lines))
+
+  def write():
+    return path.write_text(''.join(json.dumps(x) + '\n' for x in lines))
+
   write()
   sweep_runs.check_clashes(members, str(tmp_path))
   text = sweep_runs.progress(members, str(tmp_path))

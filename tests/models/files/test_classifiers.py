@@ -53,9 +53,12 @@ def test_golden_scores(family):
   cfg, params = hf_import.import_weights(GOLDEN / family)
   assert cfg.value_head and cfg.unscored_id == 0
   golden = np.load(GOLDEN / family / 'golden.npz')
-  close = lambda found: np.testing.assert_allclose(
-    found, golden['scores'], rtol=0, atol=1e-4
-  )
+
+  def close(found):
+    return np.testing.assert_allclose(
+      found, golden['scores'], rtol=0, atol=1e-4
+    )
+
   close(our_scores(cfg, params, golden['ids']))
   if family == 'llama':
     close(our_scores(cfg, params, golden['ids'], pads=1))
@@ -88,7 +91,10 @@ def test_the_token_behind_the_end_of_a_chat_is_scored():
   arrays = (np.int32([written[:5]]), np.ones((1, 5), np.float32), np.int32([0]))
   record = [[(Logged(), [*written[5:], end], True)]]
   traj = logged_rows(arrays, record, len(written) - 4)
-  score = lambda rows: SCORE(Forward(model=cfg), params, jax.device_put(rows))
+
+  def score(rows):
+    return SCORE(Forward(model=cfg), params, jax.device_put(rows))
+
   found = score(closed(traj, (newline,), (end,)))
   np.testing.assert_allclose(found, golden['scores'][[row]], atol=1e-4)
   assert closed(traj, (), (end,)) is traj

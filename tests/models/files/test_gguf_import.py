@@ -268,7 +268,10 @@ def test_values_that_cannot_be_are_refused(tmp_path):
   params = random_params(CONFIG)
   write(str(path), CONFIG, tensors_of(CONFIG, params, 'llama'))
   whole = path.read_bytes()
-  number = lambda key, value: key + struct.pack('<II', 4, value)
+
+  def number(key, value):
+    return key + struct.pack('<II', 4, value)
+
   for key, old, new, message in (
     (b'llama.block_count', 2, 10**9, r'num_layers = 1000000000 is outside'),
     (b'tokenizer.ggml.eos_token_id', 2, 10**9, 'end token 1000000000 is out'),

@@ -9,7 +9,10 @@ from rl_jax.types import GroupSummary
 def _told(rewards, right=0.0):
   """A summary with these rewards; lengths and entropies do not matter."""
   rewards = np.asarray(rewards, np.float32)
-  full = lambda value: np.full_like(rewards, value)
+
+  def full(value):
+    return np.full_like(rewards, value)
+
   return GroupSummary(
     reward_NG=rewards,
     right_NG=full(right),

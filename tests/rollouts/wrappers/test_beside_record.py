@@ -64,7 +64,10 @@ class Spelled(CharTokenizer):
 
 def test_other_turns_of_a_conversation_are_not_trained():
   """They were written by nobody that is imitated, as rows of data only."""
-  turn = lambda role, text: {'role': role, 'content': text}
+
+  def turn(role, text):
+    return {'role': role, 'content': text}
+
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
   record = base.Logged(
     messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
@@ -115,7 +118,9 @@ def test_steps_are_those_of_the_record():
   ids = [*tokenizer.encode('3'), 1]
   response = np.pad(np.array([ids] * 2), ((0, 0), (0, 30)))
   traj = start_trajectories(
-    *(np.ones((1, 4)), np.ones((1, 4)), np.arange(1)),
+    np.ones((1, 4)),
+    np.ones((1, 4)),
+    np.arange(1),
     group_size=2,
     max_response_tokens=32,
   ).replace(

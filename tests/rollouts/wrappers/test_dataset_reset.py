@@ -88,9 +88,12 @@ def test_lengths_by_hand():
   length = jnp.array([5, 5, 5, 5, 5, 5, 2, 1, 0])
   whether = jnp.array([0.4, 0.4, 0.4, 0.4, 0.49, 0.5, 0.0, 0.0, 0.0])
   where = jnp.array([0.0, 0.24, 0.25, 0.74, 0.99, 0.99, 0.99, 0.5, 0.5])
-  lengths = lambda beta: (
-    DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
-  )
+
+  def lengths(beta):
+    return (
+      DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
+    )
+
   assert lengths(0.5) == [1, 1, 2, 3, 4, 0, 1, 0, 0]
   assert lengths(1.0) == [1, 1, 2, 3, 4, 4, 1, 0, 0]
   assert lengths(0.0) == [0] * 9

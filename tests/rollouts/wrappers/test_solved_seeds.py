@@ -71,7 +71,10 @@ def test_a_checkpoint_brings_it_back():
   again = RememberingSelector(types.SimpleNamespace(state=None), fresh)
   again.state = saved
   assert again.prompts.state == {'drawn': 3}
-  texts = lambda x: [(e.id, t) for e, t in x.nearest(0, 2)]
+
+  def texts(x):
+    return [(e.id, t) for e, t in x.nearest(0, 2)]
+
   assert sorted(texts(fresh)) == [(4, '1'), (9, '2')]
   fresh.add(9, ids_of(prompts, '3'))
   assert texts(fresh) == texts(solved)
