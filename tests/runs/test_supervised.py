@@ -10,7 +10,6 @@ from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs.loop import Trainer
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -42,15 +41,7 @@ def bandit(**fields):
   )
 
 
-def rows_of(folder):
-  """Metrics without times."""
-  return [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(folder / 'metrics.jsonl')
-  ]
-
-
-def test_it_is_the_one_loop_until_an_accuracy(tmp_path):
+def test_it_is_the_one_loop_until_an_accuracy(tmp_path, rows_of):
   """From log(18) = 2.9 nats to half of the answers; a done run stays done."""
   stopping = StoppingConfig(
     metric='evaluation/pass_at_1', patience=None, target=0.5
@@ -71,7 +62,7 @@ def test_it_is_the_one_loop_until_an_accuracy(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_continues_exactly(tmp_path):
+def test_a_stopped_run_continues_exactly(tmp_path, rows_of):
   """E0: 6 steps = 4 and 2, in new orders of the contexts."""
   whole, cut = tmp_path / 'whole', tmp_path / 'cut'
   Trainer(bandit(iterations=6), str(whole)).run()
