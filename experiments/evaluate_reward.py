@@ -319,7 +319,7 @@ def step_scores(
 
 
 def _values(function, model, params, encoded, batch_size):
-  """Of all rows, padded to the next power of two of the longest."""
+  """Values of all rows, padded to the next power of two of the longest."""
 
   def width(sizes):
     return 1 << (max(sizes) - 1).bit_length()

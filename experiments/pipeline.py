@@ -78,7 +78,7 @@ def ended(code: int) -> str:
   """How a stage has ended, and what to do: 1 and 2 are errors that it names."""
   again = 'run the same command to continue it'
   if code in (1, 2):
-    again = f'mend what it says, then {again}'
+    again = f'repair what it says, then {again}'
   return f'ended with exit code {code}: {again}'
 
 

@@ -335,7 +335,7 @@ def _field_name(node, key, path):
 
 
 def meant(cls: type, name: str) -> str | None:
-  """The path of the field that a bare name means; None: nobody knows.
+  """The path of the field that a bare name means; None: there is no such field.
 
   'rollout.group_size' for 'group_size', which one section has, and for
   'num_generations', as another library calls it.

@@ -92,7 +92,7 @@ class _Peaks:
 
   @pytest.hookimpl(trylast=True)
   def pytest_sessionfinish(self, session):
-    """Of this process; a worker hands it to the process that reports."""
+    """Reports the memory of this process; a worker hands it to the reporter."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     output = getattr(session.config, 'workeroutput', None)
     if output is not None:

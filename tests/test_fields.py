@@ -89,7 +89,7 @@ def test_fields_are_checked(name):
 
 
 def test_no_field_accepts_infinity_but_those_that_name_it():
-  """Of all classes of rl_jax: one for which infinity means `off`."""
+  """All classes of rl_jax: in one, infinity means `off`."""
   limits = {
     f'{name}.{field.name}': field.metadata[RANGE]
     for name, kinds in CLASSES.items()

@@ -267,10 +267,10 @@ class Plain(Task):
   """A task that is not a dataclass."""
 
   def num_prompts(self, split):
-    """Of no interest."""
+    """Unused."""
 
   def example(self, split, index):
-    """Of no interest."""
+    """Unused."""
 
   def reward(self, example, response):
     """Unused."""

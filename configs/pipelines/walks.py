@@ -48,7 +48,7 @@ def _letters(name: str, noise: float, steps: int) -> list[Stage]:
 
 
 def _words(name: str) -> Stage:
-  """From random weights."""
+  """A stage of SFT on recorded random walks, from random weights."""
   tokens, steps = _TOKENS[name], _ITERATIONS[name]
   task = f"KeyDoor(words='{name}')"
   return Stage(

@@ -215,7 +215,7 @@ def invalid_rows_count_nowhere(case: Case) -> None:
 
 
 def per_token_methods_look_at_one_token_at_a_time(case: Case) -> None:
-  """E1: what they say decides whether microbatches need a pass of their own."""
+  """E1: what they say decides whether microbatches need their own pass."""
   if not is_per_token(case.method):
     return
   moved = {
@@ -287,7 +287,7 @@ def new_values_do_not_retrace(case: Case) -> None:
   run.trace(**case.arguments())
   method = jax.tree.map(lambda x: x * 0.99, case.method.as_arrays())
   run.trace(**case.arguments(method=method))
-  assert len(traces) == 1, 'another value of a float field compiles anew'
+  assert len(traces) == 1, 'another value of a float field compiles again'
 
 
 def state_survives_a_round_trip(case: Case) -> None:

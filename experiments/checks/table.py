@@ -36,8 +36,8 @@ class Subject:
 def method_of(piece: Piece) -> Method | None:
   """A method in which the piece acts; None: its role has none of this kind.
 
-  A policy loss, credit, shaping, a weight and so on stand in GRPO in place of
-  what it has there; what compares pairs stands in DPO.
+  A policy loss, credit, shaping, a weight and so on replace those of GRPO; what
+  compares pairs replaces a part of DPO.
   """
   grpo = configuration.load_method('grpo')
   dpo = configuration.load_method('dpo')

@@ -331,7 +331,7 @@ def unescaped(text: str) -> str:
 def run(main: Any, *, takes_files: bool = False) -> None:
   """app.run that quietens Orbax and prints errors of the user as one line.
 
-  takes_files: whether arguments that are no flags reach main.
+  takes_files: whether arguments that are not flags reach main.
   --help lists the flags of all modules of experiments, and exits with 0.
   """
 

@@ -3,7 +3,7 @@
   prompts of the selector -> recorded responses as tokens -> score -> batch
 
 They go through the same score, batch and update stages as sampled rows. Their
-behaviour log-probs are those of the score: nobody else knows them.
+behaviour log-probs are those of the score stage: there was no sampler.
 """
 
 from collections.abc import Callable, Sequence

@@ -47,7 +47,7 @@ class EngineConfig:
 
   @property
   def limits(self) -> Limits:
-    """Of a call."""
+    """The limits of a call."""
     new_tokens = self.new_tokens or self.max_response_tokens
     return Limits(new_tokens, self.slots, self.cache_tokens)
 
@@ -64,8 +64,8 @@ class Engine:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
     finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
-    not live never go on. None without a TurnConfig.
-  variant: (further transforms, new_tokens) -> the engine with them behind its
+    not live never continue. None without a TurnConfig.
+  variant: (further transforms, new_tokens) -> the engine with them after its
     own; new_tokens as in EngineConfig, None: as it is.
   drafts: what speculative decoding keeps from call to call.
   """

@@ -1,4 +1,4 @@
-"""From scored rollouts to advantages, once per rollout."""
+"""Makes advantages of scored rollouts, once per rollout."""
 
 from collections.abc import Callable
 from typing import Any

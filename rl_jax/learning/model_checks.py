@@ -11,7 +11,7 @@ from rl_jax.pieces.statistics import action_values
 def check_router(
   method: Method, model: transformer.ModelConfig, spans: int
 ) -> None:
-  """Raises ValueError if a piece reads a router that nobody can read.
+  """Raises ValueError if a piece reads router statistics that are missing.
 
   spans: parts of a response on the mesh.
   """
@@ -37,7 +37,7 @@ def check_action_values(
   method: Method,
   model: transformer.ModelConfig,
 ) -> None:
-  """Raises ValueError if values of every token are read that nobody has.
+  """Raises ValueError if values of every token are read that are not computed.
 
   transforms: of evaluations.
   """

@@ -68,7 +68,7 @@ def with_scores(
   stats, mask_BT = dict(stats), traj.mask_BT
   logp_BT = stats.pop(statistics_lib.LOGP)
   if 'logged_B' in traj.extras:
-    # Nobody knows what wrote the rows of data: their ratios begin at 1.
+    # It is unknown what wrote the rows of data: their ratios begin at 1.
     logged_B1 = traj.extras['logged_B'][:, None] > 0
     behaviour_BT = jnp.where(logged_B1, logp_BT, traj.logp_behaviour_BT)
     traj = traj.replace(logp_behaviour_BT=behaviour_BT)

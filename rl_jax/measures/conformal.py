@@ -18,7 +18,7 @@ def threshold(score_n: np.ndarray, level: float) -> float:
   guaranteed where (n + 1) a >= 1, see `check_size`.
   """
   n = len(score_n)
-  rank = np.ceil((n + 1) * (1.0 - level) - 1e-9)  # 9 is no 9.000000001
+  rank = np.ceil((n + 1) * (1.0 - level) - 1e-9)  # not 9.000000001
   return float(np.quantile(score_n, np.clip(rank / n, 0, 1), method='higher'))
 
 
@@ -89,7 +89,7 @@ def outcomes(
   """Means of rows on which ONE, SET or NONE was decided.
 
   accuracy: of the rows with an answer, a set is right if it holds the answer; 0
-  without such rows. size: options of a set, mean over the sets alone, 0 without
+  without such rows. size: options of a set, mean over the sets only, 0 without
   any. abstained, one, set: fractions of all rows. risk: errors of the rows with
   one answer, nan without any. The sets are those of LAC at q2.
   """

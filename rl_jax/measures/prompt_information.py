@@ -52,7 +52,7 @@ def information(
     logp_RN: log p(response r | prompt n), sums over tokens, nats. Prompts
       differ.
     own_R: the column of the prompt that response r was drawn under.
-    length_R: tokens behind the sums, 1 at least.
+    length_R: tokens after the sums, 1 at least.
 
   Returns:
     In nats: information, its limit log N, entropy H(z | x) = -mean log p(z |
@@ -208,7 +208,7 @@ class PromptInformation:
         f'prompt information: prompts of {P} tokens and responses of {T}, but '
         f'the model has {model.max_positions} positions'
       )
-    # Rows of a batch stand behind one prompt on each device.
+    # Rows of a batch follow one prompt on each device.
     count = self._shards * (P + self._batch * G * T)
     if count > INT32:
       raise ValueError(
@@ -250,7 +250,7 @@ class PromptInformation:
     return logp_NR.T, mask_BT[:real].sum(axis=1)
 
   def _padded(self, index):
-    """Arrays of these prompts, with the first one behind the last."""
+    """Arrays of these prompts, with the first one again at the end."""
     index = np.where(index < self._num_prompts, index, 0)
     return tuple(x[index] for x in self._prompts)
 
@@ -278,7 +278,7 @@ def tokens_before(tokenizer: Any, ids: Sequence[int], text: str) -> int:
     if len(control) > 1:
       raise ValueError(
         f'Draws.until = {text!r} holds a control token and more: give the '
-        'control token alone'
+        'control token only'
       )
     return list(ids).index(control[0]) if control[0] in ids else 0
   known = tokenizer.token_bytes
@@ -311,7 +311,7 @@ def _different(config, policy, mesh, draws):
 
 @contextlib.contextmanager
 def _prompt_set(config, policy, mesh, split):
-  """Of episodes with what environments say first, from a pool of workers."""
+  """The prompts; of episodes with the environments' first observations."""
   with contextlib.ExitStack() as stack:
     verifier = None
     if config.rollout.turns is not None:

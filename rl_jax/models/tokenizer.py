@@ -39,7 +39,7 @@ class Tokenizer(Protocol):
 
   @property
   def added_special(self) -> dict[int, str]:
-    """Special tokens of a file by id, which are no text."""
+    """Special tokens of a file by id, which are not text."""
 
   @property
   def eos_ids(self) -> tuple[int, ...]:

@@ -111,7 +111,7 @@ class RolloutConfig:
 
   @property
   def engine_config(self) -> EngineConfig:
-    """Of the engine that samples the rollouts."""
+    """The configuration of the engine that samples the rollouts."""
     return EngineConfig(
       group_size=self.group_size,
       max_response_tokens=self.max_response_tokens,

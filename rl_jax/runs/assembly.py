@@ -1,4 +1,4 @@
-"""From a configuration to the parts of a run, checked before any compile."""
+"""Builds and checks the parts of a run from its configuration."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -144,7 +144,7 @@ def assemble(
 
 
 def _warn_of_idle_pieces(config, policy):
-  """Of those whose constants cannot act within these limits."""
+  """Warns of pieces whose constants cannot act within these limits."""
   for line in idle_pieces(
     config.method,
     max_response_tokens=config.rollout.max_response_tokens,
@@ -181,7 +181,7 @@ def make_prompts(
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """Of the configuration's task or another; verifier: opens its episodes."""
+  """The prompts of the task or of another; verifier: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     assert isinstance(verifier, Episodes)
@@ -222,12 +222,17 @@ def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   limits = {'rollout': config.rollout.max_response_tokens}
   if config.evaluation.every:
     limits['evaluation'] = config_lib.evaluated_tokens(config)
-  for section, tokens in limits.items():
-    if prompt + tokens > model.max_positions:
-      raise ValueError(
-        f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
-        f'{prompt + tokens}, but the model has {model.max_positions} positions'
-      )
+  wrong = [
+    f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
+    f'{prompt + tokens}'
+    for section, tokens in limits.items()
+    if prompt + tokens > model.max_positions
+  ]
+  if wrong:
+    raise ValueError(
+      f'{" and ".join(wrong)}, but the model has {model.max_positions} '
+      'positions'
+    )
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
@@ -295,7 +300,7 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """Of the last devices, each with whole weights; None: the mesh of the run."""
+  """The mesh of devices that sample, with all weights; None: the run's."""
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -332,7 +337,7 @@ def make_verifier(
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})
     path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies rows of its own
+    if processes.count() > 1:  # each verifies its own rows
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
   journal = JournaledPool(pool, path, what, writer or sole_writer())
@@ -351,7 +356,7 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """With tasks that name the answers which an evaluation counts, if it does."""
+  """The configuration with tasks that name the answers for votes."""
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,

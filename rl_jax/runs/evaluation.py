@@ -112,7 +112,7 @@ def _errors(reward):
 
 
 def _mean(reward):
-  """Over what was judged; device verifiers judge everything."""
+  """The mean over what was judged; device verifiers judge everything."""
   if not isinstance(reward, jax.Array):
     reward = reward[~np.isnan(reward)]
   return reward.mean() if reward.size else np.nan

@@ -1,6 +1,6 @@
 """The training loop: generate, score, verify, make_batch, update, observe.
 
-One iteration, with the host waiting only where `<-` stands:
+One iteration, with the host waiting only at `<-`:
 
   traj   = generate(params, prompts, key)      dispatch
   traj   = score(params, traj)                 dispatch, unless update does it
@@ -191,7 +191,7 @@ class Trainer:
     return row
 
   def _evaluate_first(self) -> None:
-    """Before the first iteration, once in all sessions."""
+    """Evaluates before the first iteration, once in all sessions."""
     first = self.counters.iteration == 0 and not self._trained.evaluated_first
     if first and self._evaluation_due():
       row = self.writer.log(0, self._evaluate())
@@ -385,5 +385,5 @@ def _kept(parts: assembly.Parts, params: Any) -> Any:
   return processes.put(params, mesh_lib.replicated(mesh))
 
 
-# Outputs are buffers of their own: the training state is donated.
+# Outputs are their own buffers: the training state is donated.
 _copied = jax.jit(lambda tree: jax.tree.map(jnp.copy, tree))

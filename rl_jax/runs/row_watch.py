@@ -41,7 +41,7 @@ class RowWatch(Stateful):
     self._unjudged_in_a_row = 0  # iterations of this session
 
   def keep_batch(self, iteration: int, traj: Trajectories) -> None:
-    """Until its row has been read."""
+    """Keeps the batch until its row has been read."""
     self._batches[iteration] = traj
     self._batches.pop(iteration - 2, None)
 

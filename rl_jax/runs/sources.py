@@ -119,7 +119,7 @@ def logged_set(
 def make_held_out(
   config: ExperimentConfig, policy: Policy, stages: Stages
 ) -> HeldOut | None:
-  """For runs on recorded rows whose split of evaluation has some, too."""
+  """Held-out recorded rows, for runs on recorded rows; None without any."""
   settings, rollout = config.evaluation, config.rollout
   if not (settings.every and settings.split and rollout.recorded_prompts):
     return None
@@ -137,7 +137,7 @@ def make_held_out(
 
 
 def selector_of(config: ExperimentConfig) -> Any:
-  """Which prompts come next: the method's selector, or a shuffled pass."""
+  """The method's selector of prompts, or a shuffled pass."""
   return config.method.selector or ShuffledPass()
 
 
@@ -202,7 +202,7 @@ def make_source(
   count = rollout.num_prompts - rollout.recorded_prompts
   fewer = dataclasses.replace(rollout, num_prompts=count)
   sampled = sampler(prompts, fewer, unscored)
-  # Draws of its own: it reads other prompts than are sampled for.
+  # Separate draws: it reads other prompts than are sampled for.
   other = jax.random.fold_in(key, rollout.recorded_prompts)
   return MixedSource(
     sampled, logged(records, ShuffledPass(), other), stages.score
@@ -223,7 +223,7 @@ class _Selectors:
 
   @property
   def state(self) -> dict[str, Any]:
-    """By source."""
+    """The states by source."""
     return {name: part.state for name, part in self._parts.items()}
 
   @state.setter
@@ -298,14 +298,14 @@ def _join(
 
   token_inputs: what the task says of tokens, which sampled rows have already.
 
-  Raises: ValueError for extras of one of them that nobody knows of the other.
+  Raises: ValueError for extras of one of them that the other lacks.
   """
   rows = rows.replace(extras={**rows.extras, **token_inputs(rows)})
   return join_rounds((_with_all(drawn, rows), _with_all(rows, drawn)))
 
 
 def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
-  """With the extras and rewards of the other, absent by _ABSENT."""
+  """Adds the extras and rewards of the other rows, absent by _ABSENT."""
   missing = {k: x for k, x in other.extras.items() if k not in traj.extras}
   unknown = sorted(missing.keys() - _ABSENT.keys())
   if unknown:

@@ -304,7 +304,7 @@ def _nothing_to_score(params, traj, method):
 _mean_metrics = jax.jit(token_log.mean_metrics)
 
 
-MAX_TOKENS = 4096  # per iteration with values of their own; at least one row
+MAX_TOKENS = 4096  # per iteration with their own values; at least one row
 
 
 def num_rows(config: ExperimentConfig) -> int:

@@ -43,7 +43,7 @@ class GapSplit(wrapped.Wrapped):
       )
 
   def num_prompts(self, split: str) -> int:
-    """Of the side."""
+    """The number of prompts on the side."""
     return len(self._kept(split))
 
   def example(self, split: str, index: int) -> Example:
@@ -60,11 +60,9 @@ class GapSplit(wrapped.Wrapped):
     return self.task.logged(_inner(example))
 
   def target(self, example: Example) -> str:
-    """That of the task."""
     return self.task.target(_inner(example))
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """That of the task."""
     return self.task.reward(_inner(example), response)
 
   @functools.cached_property
@@ -78,7 +76,7 @@ class GapSplit(wrapped.Wrapped):
     return {}
 
   def _gaps(self, split):
-    """Of every prompt of the whole task."""
+    """The gap of every prompt of the whole task."""
     examples = (
       self.task.example(split, i) for i in range(self.task.num_prompts(split))
     )

@@ -40,7 +40,7 @@ class GoalPrompts(wrapped.Wrapped):
 
   @functools.cached_property
   def _usable(self) -> dict[str, list[int]]:
-    """By split, the pairs whose rewards differ."""
+    """The pairs whose rewards differ, by split."""
     found = {}
     for split in base.SPLITS:
       found[split] = [
@@ -97,5 +97,5 @@ class GoalPrompts(wrapped.Wrapped):
     return chosen.text or chosen.messages[-1]['content']
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """That of the task, under the plain prompt."""
+    """The task's rewards, under the plain prompt."""
     return self.task.reward(example.meta['plain'], response)

@@ -1,4 +1,4 @@
-"""Pairs of responses that stand in one row, for models that see both."""
+"""Pairs of responses in one row, for models that see both."""
 
 import dataclasses
 from typing import Any
@@ -45,7 +45,7 @@ class JoinedPairs(JoinedTexts):
   """
 
   def logged(self, example: Example) -> tuple[Logged, ...]:
-    """The chosen one in front, then behind."""
+    """The chosen one first, then second."""
     chosen, rejected = self.pair(example)
     return tuple(
       Logged(

@@ -110,7 +110,7 @@ def _shown(value):
 def _at_point(tree, symbols, k):
   """The value at the k-th point, as a complex number of many digits, or None.
 
-  What cannot be told from 0 is 0.
+  What cannot be distinguished from 0 is 0.
   """
   import sympy
 

@@ -38,7 +38,7 @@ Text = str | tuple[dict[str, Any], ...]  # plain, or a conversation
 
 
 def form_of(record: Mapping[str, Any], where: str) -> str:
-  """Which of FORMS a record has, by the names of its fields.
+  """The form of a record, one of FORMS, by the names of its fields.
 
   Raises: BadRowError if it has none.
   """
@@ -106,7 +106,7 @@ def arguments(
   if found and isinstance(prompt, str):
     row.fail(
       'wrong_type',
-      f'{", ".join(found)} for a chat template, but the texts are no messages',
+      f'{", ".join(found)} for a chat template, but the texts are not messages',
     )
   return found
 
@@ -149,7 +149,7 @@ class _Row:
 
   def number(self, value, name) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-      self.fail('wrong_score', f'{value!r} in {name} is no number')
+      self.fail('wrong_score', f'{value!r} in {name} is not a number')
     if not -MOST <= value <= MOST:
       self.fail(
         'wrong_score',
@@ -176,7 +176,7 @@ class _Row:
     )
 
   def completion(self, value, name, prompt) -> Text:
-    """A text of the kind of the prompt; a conversation goes on with a turn of
+    """A text of the kind of the prompt; a conversation continues with a turn of
     the assistant and ends with one."""
     text = self.text(value, name)
     if isinstance(text, str) != isinstance(prompt, str):
@@ -271,7 +271,7 @@ class _Row:
       )
 
   def distance(self) -> float | None:
-    """Of the chosen response from its prompt; None without the field."""
+    """The distance of the chosen response from its prompt, or None."""
     found = self._record.get('semantic_distance')
     if found is None:
       return None
@@ -284,9 +284,9 @@ class _Row:
     return float(found)
 
   def _common(self, chosen, rejected):
-    """(what both begin with, the rests): texts are not cut behind a space.
+    """(what both begin with, the rests): texts are not cut after a space.
 
-    Where one response is the beginning of the other its end is no prompt.
+    Where one response is the beginning of the other its end is not a prompt.
     """
     if isinstance(chosen, str) != isinstance(rejected, str):
       self.fail(

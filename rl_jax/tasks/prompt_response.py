@@ -15,7 +15,7 @@ from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class PromptResponse(Task):
-  """Rows {"prompt": ..., "response": ...}; the text is used as it stands, but
+  """Rows {"prompt": ..., "response": ...}; the text is used unchanged, but
   special tokens that it spells are ordinary text.
 
   prompt, response: names of fields, 'a.b' for the field b of the field a. The

@@ -163,7 +163,7 @@ def _load(path, bad_rows, max_row_bytes):
     if not prompt:
       raise BadRowError(where, 'empty_question', 'the prompt is empty')
     if not name.isidentifier():
-      raise BadRowError(where, 'wrong_type', f'function {name!r} is no name')
+      raise BadRowError(where, 'wrong_type', f'function {name!r} is not a name')
     tests = record.get('tests')
     good = isinstance(tests, list) and all(
       isinstance(test, dict)

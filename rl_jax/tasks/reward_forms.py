@@ -1,4 +1,5 @@
-"""Forms of reward functions: ours, TRL's and verl's, told apart by parameters.
+"""Forms of reward functions: ours, TRL's and verl's, distinguished by
+parameters.
 
   ours   (example, response) -> a number, or a dict of numbers with `reward`
   TRL    (prompts, completions, **columns) -> a list with a number for each
@@ -96,7 +97,7 @@ class JudgingFunction:
 
   @functools.cached_property
   def form(self) -> Form:
-    """By the names of the parameters."""
+    """The form, by the names of the parameters."""
     names = self._parameters
     if 'solution_strs' in names:
       return Form.VERL_LISTS
@@ -200,7 +201,7 @@ class JudgingFunction:
     return Judged(None if reward is None else self._number(reward, 'reward'))
 
   def _verl(self, value) -> Judged:
-    """Of a dict `acc` is what evaluation counts; texts are left out."""
+    """Judges a number or a dict, of which `acc` counts; texts are dropped."""
     if not isinstance(value, Mapping):
       return Judged(self._number(value, 'score'))
     if 'score' not in value:

@@ -15,7 +15,7 @@ class RulePairs(wrapped.Wrapped):
 
   The error replaces one character by another one of `symbols`. With form
   'label' a prompt has one response, the right or the wrong one by the hash of
-  the prompt; with 'right' the target alone. flip_rate of the prompts have the
+  the prompt; with 'right' the target only. flip_rate of the prompts have the
   wrong label, by that hash, too. Prompts, rewards and everything else are those
   of the task.
   """

@@ -11,7 +11,8 @@ from rl_jax.tasks.preference_rows import PreferenceRows
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class StepRows(PreferenceRows):
-  """As PreferenceRows of steps, which end as they are and not in a new line.
+  """Rows of steps like PreferenceRows, which end as they are, without a new
+  line.
 
   For alphabets without one. Rows are {prompt, completions, labels}, labels from
   0 to 1, one of each step.

@@ -26,7 +26,7 @@ class AdvisedKeyDoor(EnvironmentTask):
   Q-learning in the grid of the episode for `learned` steps in all; where a
   table says nothing its actions are random. It stops at its sub-goal, and says
   where it is as KeyDoor does; any other text moves nothing. listens=False: it
-  has one table, of the goal alone, of as many steps, and hears nothing.
+  has one table, of the goal only, of as many steps, and hears nothing.
   Components: `outcome` 1 at the goal, `progress` 1/2 for the key and 1/2 for
   the door, `steps` taken, `followed` sigmoid(10 (cos(sub-goal, what was
   reached) - 0.1)) over the three sub-goals, of weight 0 by default.
@@ -51,7 +51,7 @@ class AdvisedKeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     digits = ''.join(map(str, range(self.size)))
     return digits + ''.join(sorted(set('kdg:>' + HOLDS + self.letters)))
 
@@ -60,7 +60,7 @@ class AdvisedKeyDoor(EnvironmentTask):
     return KeyDoor(size=self.size).layout(seed)
 
   def example(self, split: str, index: int) -> Example:
-    """Those of KeyDoor."""
+    """The example of KeyDoor."""
     sizes = {'num_train': self.num_train, 'num_held_out': self.num_held_out}
     task = KeyDoor(size=self.size, seed=self.seed, **sizes)
     return task.example(split, index)
@@ -81,7 +81,7 @@ class Advised(Environment):
     self._task = task
 
   def reset(self, seed: int) -> Reply:
-    """At the start, with empty hands."""
+    """Starts with empty hands."""
     task = self._task
     self._layout, self._seed = task.layout(seed), seed
     self._state, self._taken = (*self._layout.start, 0), 0
@@ -144,12 +144,12 @@ def reached(layout: Layout, state: State, subgoal: int) -> int:
 def action_values(
   size: int, seed: int, steps: int, listens: bool
 ) -> tuple[dict[State, np.ndarray], ...]:
-  """Q of every sub-goal, or of the goal alone; by state, [actions].
+  """Q of every sub-goal, or of the goal only; by state, [actions].
 
     Q(s, a) += rate (r + discount max_b Q(s', b) - Q(s, a)),  r = 1 at its goal
 
   Tables share the steps equally. An episode begins in a random state that has
-  the sub-goal before it, or at the start for the goal alone.
+  the sub-goal before it, or at the start for the goal only.
   """
   layout = KeyDoor(size=size).layout(seed)
   subgoals = range(len(SUBGOALS)) if listens else (len(SUBGOALS) - 1,)

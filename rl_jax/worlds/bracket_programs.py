@@ -36,7 +36,7 @@ class BracketPrograms(Task):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return OPEN + CLOSE + '>'
 
   def num_prompts(self, split: str) -> int:
@@ -83,7 +83,7 @@ class BracketPrograms(Task):
 
 
 def graded(opened: str, program: str) -> float:
-  """What a program earns behind brackets that are open."""
+  """What a program earns after brackets that are open."""
   if not program or set(program) - set(OPEN + CLOSE):
     return NO_PROGRAM
   stack = list(opened)

@@ -17,7 +17,7 @@ def first_error(example: Example, steps: tuple[str, ...]) -> int:
   """The first step that the solution does not have at its place; -1: none.
 
   The solution is that of Chain.target without slips, or, for a response of one
-  step, the answer alone.
+  step, the answer only.
   """
   problem = example.prompt.rpartition(';')[2].removesuffix('=')
   right = chain.steps(problem)

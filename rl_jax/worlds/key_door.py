@@ -1,4 +1,4 @@
-"""KeyDoor: a grid in which a key opens the door to the goal, told in text."""
+"""KeyDoor: a grid in text, where a key opens the door to the goal."""
 
 import collections
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ class KeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     digits = ''.join(map(str, range(self.size)))
     letters = set(''.join(WORDS[self.words])) | set('kdg:>' + HOLDS)
     return digits + ''.join(sorted(letters))
@@ -197,7 +197,7 @@ class Walk(Environment):
     self._task, self._words = task, WORDS[task.words]
 
   def reset(self, seed: int) -> Reply:
-    """At the start, with empty hands."""
+    """Starts with empty hands."""
     self._layout = self._task.layout(seed)
     self._state = (*self._layout.start, 0)
     return Reply(self._layout.told() + told(self._state), state=self._state)

@@ -15,7 +15,7 @@ class Lessons(abc.ABC):
   @property
   @abc.abstractmethod
   def partner_alphabet(self) -> str | tuple[str, ...]:
-    """For the character tokenizer of the partner."""
+    """The alphabet of the partner's character tokenizer."""
 
   @abc.abstractmethod
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
@@ -27,7 +27,7 @@ class Lessons(abc.ABC):
 class PartnerLessons(Task):
   """Questions of `task`, with the answers that its partner should give.
 
-  task: one that derives from Lessons. Splits draw lessons of their own, so that
+  task: one that derives from Lessons. Splits draw their own lessons, so that
   one may occur in several. The outcome is exact equality.
   """
 
@@ -45,7 +45,7 @@ class PartnerLessons(Task):
 
   @property
   def alphabet(self) -> str | tuple[str, ...]:
-    """For a character tokenizer."""
+    """The partner's alphabet."""
     return self.task.partner_alphabet
 
   def num_prompts(self, split: str) -> int:

@@ -27,7 +27,7 @@ class PricedTools(EnvironmentTask):
   First observation '?>', or '2>' where the question tells its digit. 'f' asks
   the fast tool, whose digit is right in a share of the questions, 's' the slow
   one, which is always right; both reply as '2>'. A digit is the answer and ends
-  the episode; any other text is told '?>'.
+  the episode; any other text observes '?>'.
   Components: `outcome` 1 for the right answer, `calls`, `slow` (calls of the
   slow tool), `called` 1 and `before_call` the turns so far at the first call,
   `cost` and durations 1 of the fast and slow_cost of the slow tool; other
@@ -42,11 +42,11 @@ class PricedTools(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return string.digits[: self.values] + FAST + SLOW + HIDDEN + PROMPT
 
   def facts(self, example: Example) -> tuple[int, int, int]:
-    """(the digit, what the fast tool says, what is told at first or -1)."""
+    """(the digit, what the fast tool says, the first observation or -1)."""
     stream = draws.Draws('priced tools', seed_of(example))
     digit = stream.below(self.values)
     other = (digit + 1 + stream.below(self.values - 1)) % self.values
@@ -71,7 +71,7 @@ class PricedTools(EnvironmentTask):
     return device_verifiers.pad_rows([self.facts(one) for one in examples])
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
-    """Behind the facts the turns without a call so far, -1 after one."""
+    """(the facts and the turns without a call so far, -1 after one; states)."""
     import jax.numpy as jnp
 
     waited_B1 = jnp.zeros_like(answer_BA[:, :1])

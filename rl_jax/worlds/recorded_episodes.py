@@ -1,4 +1,4 @@
-"""States of KeyDoor, and recorded episodes that go on from them."""
+"""States of KeyDoor, and recorded episodes that continue from them."""
 
 import dataclasses
 import functools
@@ -26,12 +26,12 @@ class LoggedEpisodes(Task):
 
   A recorded player makes the first move of a shortest way to the goal, or with
   probability `noise` any of the six. A state is one that it has come to after
-  fewer than 12 moves. From there `num_logged` of its episodes go on: actions,
-  and between them observations as KeyDoor writes them. An episode has reward 1
-  at the goal; after each other move it is cut with probability `cut`, and after
-  `turns` moves, with reward 0. Component of a single response: `outcome`, 1 for
-  a move that brings the goal nearer. States of a split are in the grids of its
-  first num_grids examples; grids of the splits differ.
+  fewer than 12 moves. From there `num_logged` of its episodes continue:
+  actions, and between them observations as KeyDoor writes them. An episode has
+  reward 1 at the goal; after each other move it is cut with probability `cut`,
+  and after `turns` moves, with reward 0. Component of a single response:
+  `outcome`, 1 for a move that brings the goal nearer. States of a split are in
+  the grids of its first num_grids examples; grids of the splits differ.
   Source: this code, a stand-in for logs of device control.
   """
 
@@ -49,7 +49,7 @@ class LoggedEpisodes(Task):
 
   @property
   def alphabet(self) -> str:
-    """That of KeyDoor."""
+    """The alphabet of KeyDoor."""
     return self.grids.alphabet
 
   @property
@@ -108,7 +108,7 @@ class LoggedEpisodes(Task):
     return {base.OUTCOME: float(right)}
 
   def _episode(self, layout, state, stream):
-    """Of the player, from a state."""
+    """An episode of the player, from a state."""
     turns, done = [], False
     while not done:
       move = self._move(layout, state, stream)
@@ -117,7 +117,7 @@ class LoggedEpisodes(Task):
       done = state[:2] == layout.goal
       if len(turns) == self.turns or stream.uniform() < self.cut:
         break
-    turns[-1] = turns[-1][0], ''  # nothing is read behind the last
+    turns[-1] = turns[-1][0], ''  # nothing is read after the last
     return Logged(
       turns=tuple(turns),
       turn_ends=True,

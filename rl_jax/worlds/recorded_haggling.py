@@ -57,7 +57,7 @@ class RecordedHaggling(Haggling):
 
 
 class _Good:
-  """Looks for the appeal that suits, and goes on with it."""
+  """Looks for the appeal that suits, and continues with it."""
 
   def __init__(self, stream: draws.Draws):
     self._act, self._asks = stream.below(len(APPEALS)), []

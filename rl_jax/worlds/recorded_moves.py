@@ -38,7 +38,7 @@ class LoggedMoves(Task):
 
   @property
   def alphabet(self) -> str:
-    """That of KeyDoor."""
+    """The alphabet of KeyDoor."""
     return KeyDoor(size=self.size).alphabet
 
   @property

@@ -23,7 +23,7 @@ _MOVES = 'ud'
 @dataclasses.dataclass(frozen=True)
 @checked
 class Reflections(EnvironmentTask, Lessons):
-  """An actor goes to a place 0..9; what it is told changes its next trial.
+  """An actor goes to a place 0..9; its observations change its next trial.
 
   The policy reads a trial as '4<' (the goal is above 4) or '4>' and writes a
   reflection: 'u3' (up by 3) or 'd3'. The actor's next place is the last one
@@ -31,7 +31,7 @@ class Reflections(EnvironmentTask, Lessons):
   ends at the goal or after `trials` trials.
   actor: 'script' does that itself; 'model' is the partner 'actor', asked
     '4u3='; 'constant' always repeats its trial: the reward is 0.
-  Components: `outcome` G_{i+1} - G_i of the reflection behind trial i, with
+  Components: `outcome` G_{i+1} - G_i of the reflection after trial i, with
   G = 1 - |place - goal| / 9; `success_i` 1 if the goal was reached in trial i
   or before, which weigh nothing by default.
   Source: "Retroformer: Retrospective Large Language Agents with Policy Gradient
@@ -102,7 +102,7 @@ class Trying(Environment):
     return self._tried(self._place if constant else moved(self._place, action))
 
   def _tried(self, place):
-    """The reply to the trial behind a reflection."""
+    """The reply to the trial after a reflection."""
     before = value(self._place, self._goal)
     self._place, self._trial = place, self._trial + 1
     success, last = place == self._goal, self._trial == self._task.trials

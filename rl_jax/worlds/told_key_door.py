@@ -38,7 +38,7 @@ class ToldKeyDoor(KeyDoor):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return super().alphabet + MESSAGES
 
   def make(self, example: Example) -> 'ToldWalk':

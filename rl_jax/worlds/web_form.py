@@ -1,4 +1,4 @@
-"""A form to be filled in as an instruction says, told in text."""
+"""A form to be filled in as an instruction says, described in text."""
 
 import dataclasses
 import string
@@ -58,12 +58,12 @@ class WebForm(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return self.names + string.digits[: self.values] + SUBMIT + EMPTY + ':>'
 
   @property
   def names(self) -> str:
-    """Of the fields."""
+    """The letters of the fields."""
     return string.ascii_lowercase[: self.fields]
 
   def example(self, split: str, index: int) -> Example:

@@ -148,7 +148,7 @@ def warnings_of(capfd, program):
   'axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2), (2, 1, 1, 2)]
 )
 def test_no_array_is_rematerialized(toy, capfd, target, axes, stage):
-  """XLA warns where it must gather a whole array to lay it out anew."""
+  """XLA warns where it must gather a whole array to shard it again."""
   found = lowered(
     target, toy.get_method('grpo'), LONG, axes, microbatch_prompts=8
   )
@@ -156,7 +156,7 @@ def test_no_array_is_rematerialized(toy, capfd, target, axes, stage):
 
 
 def test_warnings_of_rematerialization_are_seen(toy, capfd):
-  """Two groups on four devices, which a run refuses, are laid out anew."""
+  """Two groups on four devices, which a run refuses, are sharded again."""
   found = lowered(
     'tpu:v5e:2x2',
     toy.get_method('grpo'),
@@ -179,7 +179,7 @@ def test_warnings_of_rematerialization_are_seen(toy, capfd):
   ],
 )
 def test_blocks_of_attention_wait_for_no_other_device(toy, target, axes, pairs):
-  """Of an update with plain attention: its loops hold no collective."""
+  """The loops of an update with plain attention hold no collective."""
   rollout = dataclasses.replace(
     LONG, max_prompt_tokens=256, max_response_tokens=512
   )

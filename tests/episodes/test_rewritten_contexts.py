@@ -257,7 +257,7 @@ def test_messages_that_are_read_again_are_no_new_ones():
 def test_windows_of_what_cannot_have_one_are_refused():
   """Before anything is played."""
   for task, words in (
-    (Arithmetic(), 'Arithmetic is no environment'),
+    (Arithmetic(), 'Arithmetic is not an environment'),
     (OpenSpiel('kuhn_poker'), 'OpenSpiel has several players'),
     (MemoryWindow(KeyDoor()), 'MemoryWindow rewrites contexts itself'),
   ):

@@ -46,7 +46,7 @@ def test_ties_and_samples_without_an_answer():
 
 
 def test_outcomes_of_the_winners():
-  """By clusters where a task has them; not judged is no answer."""
+  """By clusters where a task has them; not judged is not an answer."""
   arrays = {
     'certainty': CERTAINTY,
     'text': np.array([[1, 2, 3, 4]]),

@@ -46,7 +46,9 @@ def test_selection():
 
 
 def test_every_player_of_a_game_has_states_of_a_baseline():
-  """As in the state of a run: tables by prompt have a row for each role."""
+  """They are as in the state of a run: tables by prompt have a row for each
+  role.
+  """
   games = configuration.build('kuhn', 'spiral')
   games = dataclasses.replace(
     games, diagnostics=DiagnosticsConfig(influence_every=1)

@@ -148,7 +148,7 @@ def test_responses_do_not_depend_on_the_blocks(
 
 
 def test_no_array_has_all_queries_and_keys():
-  """Of an update with a response of 2,048 tokens, to a prompt of 1,024."""
+  """An update with a response of 2,048 tokens to a prompt of 1,024."""
   length, prompt = 2048, 1024
 
   def array(*shape):

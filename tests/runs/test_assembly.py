@@ -234,7 +234,7 @@ def test_transforms_know_the_special_tokens(toy):
 
 
 def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
-  """As many rows at a time as the rollout, and the same limit by default."""
+  """It decodes as many rows at a time as the rollout, with the same limit."""
   made = []
   make = assembly.make_engine
 
@@ -250,7 +250,7 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.slots for limits in made] == [4, 4]
   assert {limits.max_response_tokens for limits in made} == {2}
-  # Beams are of greedy responses alone, in one turn.
+  # Beams are of greedy responses only, in one turn.
   config = override(config, 'evaluation.beams', '3')
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.beams for limits in made] == [None, None, 3, None]

@@ -201,7 +201,7 @@ def test_what_was_not_judged_is_in_no_mean():
   assert metrics['pass_at_1'] == 0.0 and metrics['reward_errors'] == 2
   assert metrics['avg_at_4'] == pytest.approx(5 / 7)
   assert metrics['pass_at_2'] == pytest.approx((2 / 3 + 1) / 2)
-  assert metrics['pass_at_4'] == 1.0  # of the second prompt alone
+  assert metrics['pass_at_4'] == 1.0  # of the second prompt only
   none = {**greedy, 'reward/outcome': np.full((2, 1), nan)}
   assert np.isnan(evaluation.evaluation_metrics(none, None)['pass_at_1'])
 

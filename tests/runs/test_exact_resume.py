@@ -43,7 +43,7 @@ def test_another_optimizer_resumes_exactly(config, tmp_path, optimizer):
 
 @pytest.mark.slow
 def test_a_critic_of_its_own_resumes_exactly(make_config, toy, tmp_path):
-  """E0: PPO whose critic has layers and a rate of its own; 2 + 1 are 3."""
+  """E0: PPO whose critic has its own layers and rate; 2 + 1 are 3."""
   config = make_config(
     toy.get_method('ppo'),
     iterations='3',

@@ -45,7 +45,7 @@ def own_policy(tiny, mesh):
 
 
 def test_the_critic_may_begin_as_a_reward_model(tiny, saved, mesh):
-  """Its head alone is read; one of another shape, or none, is named."""
+  """Only its head is read; one of another shape, or none, is named."""
   path = str(saved / 'critic')
   tokenizer, size = CharTokenizer(Bandit().alphabet), tiny.CFG.width
   cfg = dataclasses.replace(tiny.CFG, vocab_size=tokenizer.vocab_size)
@@ -70,7 +70,7 @@ def test_the_critic_may_begin_as_a_reward_model(tiny, saved, mesh):
 
 
 def test_weights_are_those_of_the_file(tiny, saved, mesh):
-  """The value head is the run's own, in a buffer of its own."""
+  """The value head is the run's own, in its own buffer."""
   own, path = own_policy(tiny, mesh), str(saved / 'same')
   rules = {'implied': Loaded(path=path), 'other': CopyEvery(iterations=2)}
   found = loaded_policies.read(rules, own, mesh)

@@ -35,7 +35,7 @@ def _task():
 
 @pytest.fixture(scope='module', name='oracle')
 def _oracle(task, tmp_path_factory):
-  """A model with weights of its own, and another tokenizer than the policy."""
+  """A model with its own weights, and another tokenizer than the policy."""
   path = str(tmp_path_factory.mktemp('oracle') / 'model')
   tokenizer = CharTokenizer(task.alphabet[::-1])
   model = dataclasses.replace(

@@ -90,7 +90,7 @@ def test_a_policy_that_ignores_its_prompt_has_none():
 
 
 def test_order_changes_nothing():
-  """Of prompts and of responses; ties are shared between prompts."""
+  """The order of prompts and responses; ties are shared between prompts."""
   logp_RN = LOGP_RN.copy()
   logp_RN[0, 1] = logp_RN[0].max()
   logp_RN[0, 0] = logp_RN[0, 1]
@@ -117,7 +117,7 @@ def test_a_prompt_without_responses_is_left_out():
 
 
 def test_every_row_is_scored_under_every_prompt(tiny, mesh):
-  """The model's log-probs at the temperature, of the mask's tokens alone."""
+  """The model's log-probs at the temperature, of the mask's tokens only."""
   traj, params = tiny.rollout(), tiny.params()
   mask_BT = traj.mask_BT.at[0, 2:].set(0.0)  # tokens that do not count
   traj = traj.replace(mask_BT=mask_BT)
@@ -172,7 +172,8 @@ def test_of_two_policies(make_config, toy, mesh):
 
 @pytest.mark.slow
 def test_tokens_until_a_text(make_config, toy, mesh):
-  """Of two tokens the first, in rows whose second one is 'a', 1 of V.
+  """The first of two tokens, in rows whose second one is 'a', 1 of V. Several
+  batches, and more prompts than there are.
 
   Several batches, and more prompts than there are.
   """

@@ -61,7 +61,7 @@ def configured(toy, *sources, **changes):
 
 
 def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path, rows_of):
-  """The host's rounds know those of task and judges alone."""
+  """The host's rounds know those of task and judges only."""
   source = RewardModel(path=str(saved / 'head'), weight=0.5, center=1.0)
   config = configured(toy, source, iterations='1')
   asks = {'template': '{prompt}{response}', 'labels': ('a', 'b')}

@@ -79,7 +79,7 @@ def test_recorded_rows_in_one_program(toy, tmp_path, method, rows, rows_of):
 
 
 def test_labels_with_a_reference_point(toy, tmp_path, rows_of):
-  """KTO on single labels: a row of its own for the reference point."""
+  """KTO on single labels: its own row for the reference point."""
   task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
   config = small(toy.get_method('kto'), iterations='2')
   config = override(config, 'rollout.group_size', '2')
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused(toy):
   refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
   with pytest.raises(ValueError, match='set it to 2'):
     check_recorded(small(dpo).task, 4, dpo)
-  check_recorded(small(dpo).task, 1, dpo)  # the chosen response alone
+  check_recorded(small(dpo).task, 1, dpo)  # the chosen response only
   with pytest.raises(ValueError, match='PairLoss compares 2 .* have 1$'):
     check_recorded(small(dpo, task__form='label').task, 2, dpo)
   refused(small(dpo, rollout__group_size='1'), 'group_size >= 2, got 1')

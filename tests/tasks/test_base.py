@@ -54,7 +54,7 @@ def test_tasks_are_values(task):
 
 
 class Words(Task):
-  """As few members as a task may have."""
+  """A task with as few members as one may have."""
 
   reward_weights = {'outcome': 1.0}
 
@@ -89,7 +89,7 @@ def define(*bases, **members):
     ((Words,), {'need_workers': True}, r'TaskTraits\(needs_workers=True\)'),
     ((Words,), {'modes': property(len)}, r'TaskTraits\(modes=\.\.\.\)'),
     ((Words,), {'__annotations__': {'players': int}}, "'players' is read"),
-    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are no field'),
+    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are not a field'),
     ((Words,), {'__annotations__': {'alphabet': str}}, 'give it a default'),
     (
       (Words,),

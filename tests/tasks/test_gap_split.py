@@ -50,7 +50,7 @@ def test_a_threshold_of_0_keeps_all(rows):
 
 
 def test_examples_are_those_of_the_task(rows):
-  """Under a number of their own; responses, target and reward are the same."""
+  """Under their own number; responses, target and reward are the same."""
   easy = GapSplit(task=rows)
   example, own = easy.example('train', 1), rows.example('train', 2)
   assert (example.id, own.id) == (1, 2)

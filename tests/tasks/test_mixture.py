@@ -108,7 +108,7 @@ def test_optional_members_are_those_of_all_parts(task):
 
 
 def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
-  """Conversations with all their turns; labels of every part are looked at."""
+  """Conversations with all their turns; labels of every part are checked."""
   rows = {
     'pairs': {'prompt': 'p', 'chosen': 'a', 'rejected': 'b'},
     'scores': {'prompt': 'q', 'responses': ['c', 'd'], 'scores': [0, 1]},

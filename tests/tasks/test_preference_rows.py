@@ -33,7 +33,7 @@ def load(name):
       ),
     ),
     (
-      'implicit',  # not cut behind a space
+      'implicit',  # not cut after a space
       'The sky is',
       (
         Logged(text=' blue.', reward=1.0, label=1),
@@ -106,7 +106,7 @@ def test_distance_of_the_chosen_response(tmp_path):
 def test_of_a_common_beginning_each_response_keeps_something(
   tmp_path, chosen, rejected, parts
 ):
-  """Also where one response goes on where the other ends."""
+  """Also where one response continues where the other ends."""
   path = tmp_path / 'rows.jsonl'
   path.write_text(json.dumps({'chosen': chosen, 'rejected': rejected}))
   task = PreferenceRows(path=str(path))
@@ -263,8 +263,8 @@ SCORED = {'prompt': 'a', 'responses': ['b', 'c'], 'scores': [1, 0]}
       "'prompt' is not how the conversations",
     ),
     ({**PAIR, 'tools': [{}]}, 'wrong_type', 'tools for a chat template, but'),
-    ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is no JSON"),
-    ({**PAIR, 'tools': ['add']}, 'wrong_type', "'tools' is no list of objects"),
+    ({**PAIR, 'tools': '[{'}, 'wrong_type', "'tools' is not JSON"),
+    ({**PAIR, 'tools': ['add']}, 'wrong_type', 'is not a list of objects'),
     (
       {**PAIR, 'chat_template_kwargs': {'messages': []}},
       'wrong_type',
@@ -332,7 +332,7 @@ def test_bad_rows_of_tables_are_named(tmp_path):
 
 def test_broken_file(tmp_path):
   path = tmp_path / 'rows.parquet'
-  path.write_bytes(b'PAR1 is no table')
+  path.write_bytes(b'PAR1 but no table')
   pytest.importorskip('pyarrow')
   with pytest.raises(ValueError, match='cannot be read'):
     PreferenceRows(path=str(path)).num_prompts('train')
@@ -394,7 +394,7 @@ def test_scores_of_pairs_are_rewards(tmp_path):
   )
   bad = scores | {'score_chosen': 'x'}
   path.write_text(json.dumps(row | bad) + '\n')
-  with pytest.raises(ValueError, match="'x' in score_chosen is no number"):
+  with pytest.raises(ValueError, match="'x' in score_chosen is not a number"):
     PreferenceRows(path=str(path), form='pair').num_prompts('train')
 
 

@@ -294,7 +294,7 @@ IMAGE = {'type': 'image', 'image': 'x.png'}
     ),
     ({'images': ['x.png']}, 'images', 'only text can be read'),
     ({'prompt': [{'role': 'user', 'content': ' '}]}, 'empty_question', ''),
-    ({'tools': 'calc'}, 'wrong_type', "'tools' is no JSON"),
+    ({'tools': 'calc'}, 'wrong_type', "'tools' is not JSON"),
   ],
 )
 def test_bad_conversations(save, changes, kind, message):

@@ -44,7 +44,7 @@ def _questions(task, split):
 
 
 def test_solved_examples_stand_in_front(tmp_path):
-  """As the prompt that they answer, or as turns of the chat."""
+  """They come before the prompt that they answer, or as turns of the chat."""
   task = QuestionAnswer(sources={'train': _numbered(tmp_path)})
   two, three = (task.example('train', i) for i in (2, 3))
   plain = task.with_examples(two, [(three, ' so 3\n')])
@@ -70,7 +70,7 @@ def test_hints_are_shares_of_the_solution(tmp_path, share, lines):
 
 
 def test_released_formats(tmp_path):
-  """GSM8K, MAWPS, SVAMP and MATH rows, by fields alone."""
+  """GSM8K, MAWPS, SVAMP and MATH rows, by fields only."""
   gsm8k = QuestionAnswer(
     sources={
       'test': _write(
@@ -349,7 +349,7 @@ def test_a_part_of_a_number_is_no_answer(tmp_path, number, right):
 @pytest.mark.parametrize('verifier', ['number', 'decimal', 'math'])
 @pytest.mark.parametrize('right', ['0.0000005', '1/1048576', '-1/13983816'])
 def test_nothing_is_no_small_number(tmp_path, verifier, right):
-  """Of probabilities and constants of nature a policy must not write 0."""
+  """For probabilities and constants of nature a policy must not write 0."""
   rows = [{'question': 'q', 'answer': right}]
   source = _write(tmp_path / 'r.jsonl', rows)
   task = QuestionAnswer(

@@ -262,7 +262,7 @@ def rows(tmp_path):
 
 
 def test_none_is_no_reward(file, rows):
-  """As in TRL: the function leaves the sum; without any the row leaves."""
+  """The function leaves the sum, as in TRL; without any the row leaves."""
   functions = {f'{file}:maths': 2.0, f'{file}:code': 1.0}
   task = RewardFunctions(rows, functions)
   examples = [task.example('train', i) for i in range(3)]

@@ -263,7 +263,7 @@ assert 'tensorflow' not in sys.modules
 
 
 def test_tfds_array_record_without_tensorflow(tmp_path):
-  """Written and read in a process of its own, with warnings as errors."""
+  """Written and read in its own process, with warnings as errors."""
   pytest.importorskip('array_record', reason='needs array_record')
   script = tmp_path / 'script.py'
   script.write_text(_TFDS)

@@ -12,7 +12,7 @@ from rl_jax.tasks import welfare
 from rl_jax.tasks.base import Example
 
 SUM = Example('2 + 3', '5', 0)
-# 0 and 1 pass no test, 2 and 3 the first alone, 4 and 5 both.
+# 0 and 1 pass no test, 2 and 3 the first only, 4 and 5 both.
 PAYOFFS = dict(
   zip(
     welfare.STRATEGIES,

@@ -133,9 +133,9 @@ def test_device_verifier_agrees_with_host_on_random_tokens(task):
 
 
 def test_descriptions_by_hand():
-  """57 + 68 = 125 carries twice; 521 - 430 borrows at the tens alone.
+  """57 + 68 = 125 carries twice; 521 - 430 borrows at the tens only.
 
-  Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are no number.
+  Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are not numbers.
   """
   task = Described(Arithmetic(digits=2, reverse=True))
 

@@ -21,7 +21,7 @@ from rl_jax.worlds.bracket_programs import graded
   ],
 )
 def test_programs_by_hand(program, expected):
-  """Behind '[(': right, an error, brackets left open, no program."""
+  """After '[(': right, an error, brackets left open, no program."""
   assert graded('[(', program) == expected
 
 

@@ -19,7 +19,7 @@ EXAMPLE = Example(prompt='3+4*2=', answer='4', id=0)
     ('<3+4=7;7*2=4>5', 2),
     ('<3+4=7>7', 0),  # the thought ends too soon
     ('<3+4=7;7*2=4', 1),  # and is not ended
-    ('<3+4=7;7*2=4>4;', 2),  # goes on behind the answer
+    ('<3+4=7;7*2=4>4;', 2),  # continues after the answer
   ],
 )
 def test_first_error_by_hand(response, first):

@@ -73,7 +73,7 @@ def test_held_out_types_are_others():
 def test_values_of_policies():
   """Random turns as simulated; the best policy by enumeration of the types.
 
-  It appeals to reasons, then to feelings, and goes on with what suits.
+  It appeals to reasons, then to feelings, and continues with what suits.
   """
   task = Haggling()
   found = haggling_values.random_policy(task)

@@ -108,7 +108,7 @@ def test_replies_are_those_of_the_host(task, tokenizer):
 
 
 def test_texts_by_hand():
-  """Words 'ab' and 'ac' behind the head 'a'; any other text is one of two."""
+  """Words 'ab' and 'ac' after the head 'a'; any other text is one of two."""
   tokenizer = CharTokenizer('abc')
   table_SV, texts = device_text.word_table(['ab', 'ac'], tokenizer, ['a'])
   ids, length = np.zeros((6, 3), np.int32), np.array([0, 2, 3, 3, 1, 2])

@@ -7,7 +7,7 @@ from rl_jax.worlds import KeyDoor, LoggedMoves
 
 
 def test_moves_are_those_of_a_shortest_way():
-  """Made one after the other from the state that is told they end the game."""
+  """Made one after the other from the observed state they end the game."""
   task, grids = LoggedMoves(), KeyDoor(num_train=2000)
   places = set()
   for index in range(40):
@@ -43,7 +43,7 @@ def test_noise_limits_the_accuracy(noise):
 
 
 def test_rewards():
-  """The recorded move alone."""
+  """The recorded move only."""
   task = LoggedMoves()
   example = task.example('test', 7)
   assert task.reward(example, task.target(example)) == {'outcome': 1.0}

@@ -62,9 +62,9 @@ def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _embed(params, cfg, token_1T, mask_1T):
-  """The mean state behind the tokens of one text, [D]."""
+  """The mean state after the tokens of one text, [D]."""
 
-  # A state predicts the token that follows, here one more behind the last.
+  # A state predicts the token that follows, here one more after the last.
   def following(x):
     return jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
 

@@ -92,6 +92,6 @@ class GenerateWithDrafts:
     return traj
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
-    """Of the jitted function, whose first result are the rows."""
+    """Lowers the jitted function, whose first result are the rows."""
     kept = self._state.kept()
     return self._jitted.lower(params, **arguments, kept=kept)

@@ -191,7 +191,7 @@ class SpeculativeDecoder(decode.Decoder):
 def known_or_drafted(
   s: Slots, known_W: Array, draft_WK: Array, place_WS: Array
 ) -> Array:
-  """The tokens [W, S] at places of the responses; 0 where nobody guesses."""
+  """The tokens [W, S] at places of the responses; 0 where there is no guess."""
   take = functools.partial(jnp.take_along_axis, axis=1, mode='clip')
   known_WS = take(s.rows.response_BT[s.row_W], place_WS)
   if not draft_WK.shape[1]:

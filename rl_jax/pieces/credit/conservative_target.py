@@ -22,8 +22,7 @@ class ConservativeTarget(ValueTarget):
   s' is what the policy faces at its next trained token; after the last one Q
   is 0. All values are those of the weights that sampled. With the policy itself
   as reference it is Q-learning's r + gamma max_v Q(s', v), which trusts values
-  of tokens that nobody has tried. A reward [B] is placed on the last trained
-  token.
+  of untried tokens. A reward [B] is placed on the last trained token.
   Source: conservative Bellman operator of "B-Coder: Value-Based Deep
   Reinforcement Learning for Program Synthesis", section 4, from the text; the
   place of the cap is reconstructed.

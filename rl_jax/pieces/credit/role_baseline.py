@@ -19,7 +19,7 @@ class RoleBaseline(Credit):
 
   For n = 1 the update of the authors; all games of a rollout see the same b, so
   that their order changes nothing. Role: extras['role_B'] modulo `roles` (with
-  1 there is one baseline for all), 0 where nobody says.
+  1 there is one baseline for all), 0 where no role is given.
   State: b of each role, from 0.
   Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning"; spiral-rl/spiral, where each

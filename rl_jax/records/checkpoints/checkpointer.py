@@ -337,7 +337,7 @@ class Checkpointer:
           logging.warning('checkpoint %d stays in place: %s', newer, error)
         else:
           logging.warning(
-            'the run goes on after step %d: checkpoint %d is kept as %s',
+            'the run continues after step %d: checkpoint %d is kept as %s',
             step,
             newer,
             os.path.basename(kept),

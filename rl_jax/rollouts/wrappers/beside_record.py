@@ -25,7 +25,7 @@ class BesideRecord(RolloutWrapper):
   samples have label 0; rows after it weigh nothing. Of a conversation only the
   turns of the assistant are trained. The samples are of the geometric mixture
   of the policy (1 - coef) and the reference (coef), token by token; for coef >
-  0 those of the policy itself are drawn and thrown away. A record that is too
+  0 those of the policy itself are drawn and discarded. A record that is too
   long weighs nothing, and a warning counts it. Tasks without recorded responses
   give their target.
   Source: SPIN, "Self-Play Fine-Tuning Converts Weak Language Models to Strong

@@ -66,7 +66,7 @@ def _reason(config: ExperimentConfig) -> str | None:
   if config.rollout.window_tokens is not None:
     return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.speculative is not None:
-    return 'rollout.speculative: drafts are made in the loop alone'
+    return 'rollout.speculative: drafts are made only in the loop'
   if config.rollout.recorded_prompts not in (0, config.rollout.num_prompts):
     return 'rollout.recorded_prompts: a mixture of data and samples'
   recorded = config.rollout.recorded_prompts and config.rollout.turns is None
@@ -145,8 +145,8 @@ def _check_together(configs):
       raise ValueError(why)
     if program_key(config) != program_key(first):
       raise ValueError(
-        'runs of one program differ in seed, learning rate and method floats '
-        'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
+        'runs of one program differ only in seed, learning rate and method '
+        'floats:\n  ' + '\n  '.join(serialization.difference(first, config))
       )
 
 
@@ -259,7 +259,7 @@ class WholeRuns:
       shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
       compiled = jax.jit(program).lower(shared, runs).compile()
-      started = time.perf_counter()  # seconds are those of the runs alone
+      started = time.perf_counter()  # seconds are those of the runs only
       state, metrics, kept = compiled(shared, runs)
       metrics, kept = jax.device_get((metrics, kept))
     seconds = (time.perf_counter() - started) / metrics['reward/mean'].size

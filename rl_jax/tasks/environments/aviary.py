@@ -66,7 +66,7 @@ class Aviary(EnvironmentTask):
 
   @property
   def code_modules(self) -> tuple[str, ...]:
-    """Of the data set; experiment.json records its file."""
+    """The module of the data set; experiment.json records its file."""
     module, found, _ = self.dataset.partition(':')
     return (module,) if found else ()
 
@@ -97,12 +97,12 @@ class Aviary(EnvironmentTask):
     return data.get_new_env_by_idx(example.meta['place'])
 
   def make(self, example: Example) -> 'AviaryEpisode':
-    """An episode that has not begun."""
+    """An episode that has not started."""
     return AviaryEpisode(self, example)
 
 
 class AviaryEpisode(Environment):
-  """One episode."""
+  """An episode of the data set's environment; tools run in its loop."""
 
   def __init__(self, task: Aviary, example: Example):
     self._task, self._total = task, 0.0
@@ -159,7 +159,7 @@ class AviaryEpisode(Environment):
 
 @functools.cache
 def _loop(process):
-  """Of a process: a loop for each episode would open three files each."""
+  """The loop of a process: one for each episode would open three files each."""
   del process
   return asyncio.new_event_loop(), threading.Lock()
 

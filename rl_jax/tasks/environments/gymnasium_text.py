@@ -21,7 +21,7 @@ REWARD = 'reward'  # the component that is the environment's own reward
 # Of the solution: long enough for the toy grids, and a shorter way is better.
 _STEPS, _DISCOUNT = 500, 0.99
 # Environments of episodes that have ended, by how they are made: `reset` with a
-# seed begins anew, and making one may take as long as an episode.
+# seed begins again, and making one may take as long as an episode.
 _IDLE: dict[tuple[Any, ...], list[Any]] = collections.defaultdict(list)
 
 
@@ -43,7 +43,7 @@ class GymnasiumText(EnvironmentTask):
   alphabet: for a character tokenizer, or a tuple of words and other pieces; all
     texts of the episodes are made of it.
 
-  A turn that is no action changes nothing; it is answered with the actions.
+  A turn that is not an action changes nothing; it is answered with the actions.
   Components: `reward`, `outcome`, and `invalid`, such turns.
 
   Raises: ValueError for spaces of other kinds. Needs the extra 'games'.
@@ -72,7 +72,7 @@ class GymnasiumText(EnvironmentTask):
     return dataclasses.replace(example, prompt=self.prompt)
 
   def make(self, example: Example) -> 'GymnasiumEpisode':
-    """An episode that has not begun."""
+    """An episode that has not started."""
     return GymnasiumEpisode(self)
 
   def best_return(self, steps: int) -> float:
@@ -104,7 +104,7 @@ def _made(gymnasium, task, mode):
 
 
 class GymnasiumEpisode(Environment):
-  """One episode."""
+  """An episode of the made environment, in text."""
 
   def __init__(self, task: GymnasiumText):
     gymnasium = _package()
@@ -225,7 +225,7 @@ def _table(env: Any, name: str) -> transition_tables.Table:
 
 
 def _plain(value: Any) -> Any:
-  """Without arrays of NumPy, whose text depends on its version."""
+  """Converts arrays of NumPy, whose text depends on its version."""
   if isinstance(value, dict):
     return {key: _plain(x) for key, x in value.items()}
   if isinstance(value, tuple):

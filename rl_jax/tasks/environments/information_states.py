@@ -21,7 +21,7 @@ class Situation:
 
 
 def situations(task: OpenSpiel) -> list[Situation]:
-  """Of every decision that can come up, each information state once."""
+  """Every decision that can come up, each information state once."""
   found: dict[tuple[int, str], Situation] = {}
   game = task.load()
   players = range(game.num_players())

@@ -1,4 +1,4 @@
-"""Grids of MiniGrid and BabyAI, told in text."""
+"""Grids of MiniGrid and BabyAI, described in text."""
 
 import dataclasses
 import string
@@ -41,8 +41,8 @@ class MiniGrid(EnvironmentTask):
   words: left, right, forward, pickup, drop, toggle, done; any other text does
   nothing and costs no step of the grid.
   Components: `outcome` 1 at success, `reward` of the environment, `invalid` 1
-  for a text that is no action. States are the grid, so that equal situations of
-  a group are equal.
+  for a text that is not an action. States are the grid, so that equal
+  situations of a group are equal.
   Source: MiniGrid; the wording is this code's.
 
   Needs the extra 'games'.
@@ -62,12 +62,12 @@ class MiniGrid(EnvironmentTask):
     self.make(self.example('train', 0)).reset(0)
 
   def make(self, example: Example) -> 'MiniGridEpisode':
-    """A grid that has not begun."""
+    """A grid that has not started."""
     return MiniGridEpisode(self, example.meta.get(MISSION))
 
 
 class MiniGridEpisode(Environment):
-  """One episode."""
+  """An episode on the grid of one seed, in text."""
 
   def __init__(self, task: MiniGrid, mission: str | None = None):
     try:
@@ -144,7 +144,7 @@ class MiniGridEpisode(Environment):
     return f'{thing.color} {thing.type}'
 
   def close(self) -> None:
-    """Of the package."""
+    """Closes the grid of the package."""
     self._grid.close()
 
   def _advised(self, done=None):
@@ -192,7 +192,7 @@ class MiniGridEpisode(Environment):
 def _bot(grid):
   if not hasattr(grid.unwrapped, 'instrs'):
     raise ValueError(
-      f'MiniGrid.name = {grid.spec.id!r}: the bot solves grids of BabyAI alone'
+      f'MiniGrid.name = {grid.spec.id!r}: the bot solves only grids of BabyAI'
     )
   from minigrid.utils.baby_ai_bot import BabyAIBot
 

@@ -39,13 +39,13 @@ class RecordedWalks(Wrapped):
     super().__post_init__()
     if not is_environment(self.task):
       raise ValueError(
-        f'RecordedWalks.task = {type(self.task).__name__} is no environment '
-        '(it has no method make)'
+        f'RecordedWalks.task = {type(self.task).__name__} is not an '
+        'environment (it has no method make)'
       )
 
   @functools.cached_property
   def _walks(self) -> dict[int, tuple[Logged, ...]]:
-    """Of episodes by their seeds: a walk takes as long as an episode."""
+    """Walks by the seeds of their episodes, kept, as walks take time."""
     return {}
 
   def logged(self, example: Example) -> tuple[Logged, ...]:
@@ -68,7 +68,7 @@ class RecordedWalks(Wrapped):
     if episode.solution is None or episode.commands is None:
       raise ValueError(
         f'RecordedWalks.task = {type(self.task).__name__}: its episodes have '
-        'no properties `commands` and `solution`'
+        'no property `solution`, or no `commands`'
       )
     total = dict.fromkeys(self.reward_weights, 0.0)
     while len(turns) < self.turns and not (said.done or said.truncated):
@@ -81,7 +81,7 @@ class RecordedWalks(Wrapped):
       turns.append((action, said.observation))
       total = {name: x + said.components[name] for name, x in total.items()}
     episode.close()
-    turns[-1] = turns[-1][0], ''  # nothing is read behind the last
+    turns[-1] = turns[-1][0], ''  # nothing is read after the last
     return Logged(
       turns=tuple(turns),
       turn_ends=self.turn_ends,

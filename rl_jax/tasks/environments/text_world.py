@@ -30,7 +30,7 @@ _META = re.compile(
   r'|unscript|verify|version|again|g|oops)\b',
   re.IGNORECASE,
 )
-# What games of the basic theme say and are told.
+# What games of the basic theme say and read.
 _WORDS = tuple(
   'First,|. Next,|.\n-= Room|-= Room| =-\nYou are in the room|.\nThere is a'
   "|. There is a|n exit to the|. The|You|It's|. It is| here|.\n"
@@ -106,7 +106,7 @@ class TextWorld(EnvironmentTask):
     return pathlib.Path(self.folder).expanduser() / name
 
   def make(self, example: Example) -> 'TextWorldEpisode':
-    """A game that has not begun."""
+    """A game that has not started."""
     return TextWorldEpisode(self)
 
 
@@ -157,7 +157,7 @@ class TextWorldEpisode(Environment):
       self._game.close()
 
   def _reply(self, text, before, valid, left, done=False, command=''):
-    """before: what was known; left: how long the solution was."""
+    """A reply; before: what was known; left: how long the solution was."""
     won, earned = bool(self._now.won), self._now.score or 0
     return Reply(
       self._told(text),
@@ -175,7 +175,7 @@ class TextWorldEpisode(Environment):
 
   def _told(self, text):
     lines = [line.strip() for line in text.split('\n')]
-    # '>' opens the game's own prompt, with a count of moves behind it.
+    # '>' opens the game's own prompt, with a count of moves after it.
     lines = [line for line in lines if line and not line.startswith('>')]
     if self._task.commands:
       lines.append(f'You can: {"; ".join(self.commands)}')

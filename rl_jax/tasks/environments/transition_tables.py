@@ -16,7 +16,7 @@ def solved(
 
     V_0 = 0;  Q_k(s, a) = E[r + discount V_k-1(s')],  V_k = max_a Q_k
 
-  V is 0 behind the end. The actions are those of the first of the steps, the
+  V is 0 after the end. The actions are those of the first of the steps, the
   lowest number among equals.
   """
   states, actions = len(table), len(table[0])

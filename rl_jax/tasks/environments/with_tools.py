@@ -104,7 +104,7 @@ class WithTools(Episodic):
       )
 
   def __getstate__(self) -> dict[str, Any]:
-    """The fields: tools are made anew in a worker."""
+    """The fields: tools are made again in a worker."""
     return checks.values(self)
 
   @property
@@ -152,7 +152,6 @@ class WithTools(Episodic):
     return tuple(reference.split(':')[0] for reference in own)
 
   def num_prompts(self, split: str) -> int:
-    """Of the task."""
     return self.task.num_prompts(split)
 
   def example(self, split: str, index: int) -> Example:
@@ -176,7 +175,7 @@ class WithTools(Episodic):
     return dataclasses.replace(example, messages=messages)
 
   def target(self, example: Example) -> str:
-    """Of the task: an answer without calls."""
+    """The task's target: an answer without calls."""
     return self.task.target(example)
 
   def prepare(self) -> None:
@@ -243,7 +242,7 @@ class Conversation(Environment):
     if not calls:
       judged = self._task.task.reward(self._example, action)
       return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
-    # What opened the first turn is no part of a later one.
+    # What opened the first turn is not a part of a later one.
     self._example = dataclasses.replace(self._example, prefill='')
     with tool_functions.limited(self._task.turn_seconds):
       texts = [self._result(call) for call in calls]
@@ -283,7 +282,7 @@ class Conversation(Environment):
 
 
 def _logged(calls):
-  """As many of the first calls as the log has room for."""
+  """The first calls, as many as the log has room for."""
   found, left = [], _MOST_INFO
   for call in calls:
     left -= len(json.dumps(vars(call))) + 2

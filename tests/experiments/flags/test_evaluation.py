@@ -180,7 +180,7 @@ def test_a_checkpoint_without_a_task_is_named(tmp_path):
   found = error_of(tmp_path)
   assert f'--checkpoint={tmp_path} is not a work directory' in found
   assert 'no checkpoint yet' in found
-  assert 'no work directory' in error_of('gs://bucket/model')
+  assert 'not a work directory' in error_of('gs://bucket/model')
 
 
 def test_the_splits_that_have_prompts_are_named(run, tmp_path):

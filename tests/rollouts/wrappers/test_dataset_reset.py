@@ -15,7 +15,7 @@ from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
-from rl_jax.worlds import KeyDoor
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 N, G, T = 2, 6, 6
 EOS = 1
@@ -23,7 +23,7 @@ SAMPLING = decoding.SamplingConfig(eos_ids=(EOS,))
 KEY = jax.random.key(3)
 
 
-class Targets:
+class Targets(Arithmetic):
   """The reference is the answer of the example."""
 
   alphabet = '0123456789'

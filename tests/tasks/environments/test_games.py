@@ -38,7 +38,7 @@ def said(task, actions):
 
 
 def test_an_episode_of_words(lines):
-  """Rewards sum to 3 of at least `solved`; what is no word costs a turn."""
+  """Rewards sum to 3 of at least `solved`; what is not a word costs a turn."""
   actions = ['right', 'jump', ' right', 'right']
   found = said(GymnasiumText(words=WORDS, solved=3.0), actions)
   assert [reply['observation'] for reply in found] == [
@@ -121,7 +121,7 @@ def test_tower_of_hanoi():
   assert not any('You are playing' in r['observation'] for r in found[1:])
   assert found[1]['observation'].startswith('You moved disk 1 from A to C.\n')
   with pytest.raises(
-    ValueError, match='TicTacToe-v0 is no game for one player'
+    ValueError, match='TicTacToe-v0 is not a game for one player'
   ):
     TextArena(name='TicTacToe-v0').prepare()
 
@@ -200,7 +200,7 @@ def test_tic_tac_toe():
 
 
 def test_kuhn_poker():
-  """The real one: what players know, returns, words that are no actions."""
+  """The real one: what players know, returns, words that are not actions."""
   pytest.importorskip('pyspiel', reason="needs the extra 'games'")
   task = OpenSpiel()
   task.prepare()

@@ -121,7 +121,7 @@ def test_a_real_server_that_ends_is_quoted(tmp_path):
 
 
 def test_a_real_server(tmp_path):
-  """As a tool of a task, in a file of the user's."""
+  """The server gives a tool of a task, in a file of the user's."""
   pytest.importorskip('mcp', reason="needs the extra 'mcp'")
   (tmp_path / 'server.py').write_text(SERVER)
   command = f'{sys.executable} {tmp_path}/server.py'

@@ -43,9 +43,10 @@ def _loaded():
 
 
 def test_best_returns_by_hand():
-  """Action 0 earns 1 and ends; 1 stays, for 0, or with chance 1/2 goes on to a
-  state that earns 4 and ends. In one step 1; in two 1/2 4 + 1/2 1 = 2.5, with
-  discount 1/2 half of it, 1.25; in three 1/2 4 + 1/2 2.5 = 3.25."""
+  """Action 0 earns 1 and ends; 1 stays, for 0, or with chance 1/2 continues to
+  a state that earns 4 and ends. In one step 1; in two 1/2 4 + 1/2 1 = 2.5, with
+  discount 1/2 half of it, 1.25; in three 1/2 4 + 1/2 2.5 = 3.25.
+  """
   table = {
     0: {
       0: [(1.0, 0, 1.0, True)],
@@ -199,7 +200,7 @@ def test_plans_say_what_is_next():
 @pytest.mark.parametrize(
   'task, text',
   [
-    (Arithmetic(), 'RecordedWalks.task = Arithmetic is no environment'),
+    (Arithmetic(), 'RecordedWalks.task = Arithmetic is not an environment'),
     (PricedTools(), 'task = PricedTools: its episodes have no property'),
   ],
 )
@@ -241,7 +242,7 @@ def test_the_bot_knows_grids_of_babyai_alone(grid, monkeypatch):
 
 
 def test_random_walks_are_named_by_what_they_reach(grid):
-  """They end where the ball is near, behind one action at least; held-out
+  """They end where the ball is near, after one action at least; held-out
   missions are the grid's own."""
   task = RenamedWalks(turns=2, num_train=30, num_held_out=3)
   tokens, lengths = PieceTokenizer(task.alphabet), set()
@@ -281,8 +282,10 @@ def _row(seed, actions, **more):
 
 
 def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
-  """Behind the random ones; until the thing is first faced, without what was
-  no action; what could not be judged, or faces nothing, gives none."""
+  """Recorded walks come after the random ones; until the thing is first faced,
+  without turns that were not actions; what could not be judged, or faces
+  nothing, gives none.
+  """
   episode = GRID.make(GRID.example('train', 0))
   seeds = [s for s in range(9) if '2 ahead' in episode.reset(s).observation]
   rows = [
@@ -347,7 +350,7 @@ def test_lines_that_are_no_episodes_are_named(grid, tmp_path, row, text):
   log = tmp_path / 'rollouts.jsonl'
   log.write_text(json.dumps(_row(1, ['left'])) + '\n' + json.dumps(row) + '\n')
   with pytest.raises(
-    ValueError, match=f'rollouts.jsonl:2 is no episode of a grid: {text}'
+    ValueError, match=f'rollouts.jsonl:2 is not an episode of a grid: {text}'
   ):
     RenamedWalks(logs=(str(log),)).num_prompts('train')
 
