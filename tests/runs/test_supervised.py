@@ -7,22 +7,14 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.config import EvaluationConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runs.loop import Trainer
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-MODEL = ModelConfig(
-  vocab_size=1,
-  num_layers=1,
-  width=16,
-  num_heads=2,
-  num_kv_heads=2,
-  head_size=8,
-  mlp_size=16,
-)
+MODEL = presets.small(num_layers=1, width=16, head_size=8, mlp_size=16)
 
 
 def bandit(**fields):
