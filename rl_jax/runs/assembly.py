@@ -222,12 +222,17 @@ def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   limits = {'rollout': config.rollout.max_response_tokens}
   if config.evaluation.every:
     limits['evaluation'] = config_lib.evaluated_tokens(config)
-  for section, tokens in limits.items():
-    if prompt + tokens > model.max_positions:
-      raise ValueError(
-        f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
-        f'{prompt + tokens}, but the model has {model.max_positions} positions'
-      )
+  wrong = [
+    f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
+    f'{prompt + tokens}'
+    for section, tokens in limits.items()
+    if prompt + tokens > model.max_positions
+  ]
+  if wrong:
+    raise ValueError(
+      f'{" and ".join(wrong)}, but the model has {model.max_positions} '
+      'positions'
+    )
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
