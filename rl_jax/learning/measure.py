@@ -1,4 +1,4 @@
-"""What a method's losses say of rows, without a gradient or a step."""
+"""Evaluates a method's losses on rows, without a gradient or a step."""
 
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib

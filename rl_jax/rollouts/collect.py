@@ -125,7 +125,7 @@ class RolloutConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Judging:
-  """Who gives numbers to sampled rows: verifier, reward models and judges."""
+  """The sources of rewards of sampled rows: verifier, reward models, judges."""
 
   verifier: Any
   learned: LearnedRewards = NO_LEARNED

@@ -1,4 +1,4 @@
-"""What a rollout piece keeps from one rollout for the next ones."""
+"""The memory that a rollout piece keeps between rollouts."""
 
 from typing import Any, Protocol
 

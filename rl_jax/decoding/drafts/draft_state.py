@@ -16,7 +16,7 @@ from rl_jax.types import Metrics, Trajectories
 
 
 class DraftState(Stateful):
-  """What the calls of an engine and its variants share; empty without drafts.
+  """The state that an engine's variants share; empty without drafts.
 
   memory: on the device, replicated; {} where no responses are kept.
   model_params: of a draft model, or None.

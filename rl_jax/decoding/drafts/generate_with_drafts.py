@@ -22,7 +22,7 @@ from rl_jax.types import Array, Trajectories
 
 @dataclasses.dataclass(frozen=True)
 class DraftSource:
-  """Where drafts come from; model: the shape of a DraftModel."""
+  """The source of drafts; model: the shape of a DraftModel."""
 
   drafts: Drafts
   model: models.ModelConfig | None = None

@@ -1,4 +1,4 @@
-"""Which layers of the sandbox must work before untrusted code is run."""
+"""The layers of the sandbox that must work before untrusted code is run."""
 
 from collections.abc import Sequence
 import logging
