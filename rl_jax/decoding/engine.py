@@ -10,12 +10,13 @@ import numpy as np
 
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.beam_search import beam_search
-from rl_jax.decoding.drafts.draft_state import DraftState, GenerateWithDrafts
-from rl_jax.decoding.drafts.generate_with_drafts import (
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.drafts.speculative import (
   DraftSource,
+  DraftState,
+  GenerateWithDrafts,
   generate_with_drafts,
 )
-from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.generate import Limits, generate, start_trajectories
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.episodes.turns import TurnConfig
