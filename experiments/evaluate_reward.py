@@ -9,7 +9,7 @@ experiments/rewards/reward_bench.py. Pairs may also be conversations or have
 their prompt in front of both responses, as tasks.PreferenceRows reads them.
 The mean and the standard deviation of all scores are printed for
 RewardModel(center=..., scale=...), and how well sigmoid(difference of two
-scores) is calibrated, see experiments/rewards/calibration.py. --chat reads
+scores) is calibrated, see calibration. --chat reads
 prompts that are texts as a user's turn in the template of the model.
 --scores_out writes the rows with the scores, as tasks.PreferenceRows reads
 them: {prompt, chosen, rejected, score_chosen, score_rejected} if all rows are
@@ -23,7 +23,7 @@ is taken by the product, the least and the last of its steps' scores, too.
 --step_end='' takes steps as they are, for models that tasks.StepRows trained.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 from typing import Any
@@ -33,7 +33,7 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.rewards import calibration, process_bench, reward_bench
+from experiments.rewards import reward_bench
 from experiments.rewards import step_labels as labels
 from rl_jax.data.completions import closing_ids, encode_logged
 from rl_jax.data.recorded import logged_rows
@@ -133,7 +133,7 @@ def by_comparisons(loaded) -> dict[str, Any]:
     'score_mean': float(found.mean()),
     'score_std': float(found.std()),
     'completions': len(found),
-    **calibration.of_gaps(gaps),
+    **calibration(gaps),
   }
 
 
@@ -178,8 +178,8 @@ def by_steps(loaded) -> dict[str, Any]:
   found = step_scores(
     model, params, tokenizer, texts, _CHAT.value, _BATCH.value
   )
-  predicted = [process_bench.first_error(x, _THRESHOLD.value) for x in found]
-  result = process_bench.f1(predicted, [row[2] for row in rows])
+  predicted = [first_error(x, _THRESHOLD.value) for x in found]
+  result = f1(predicted, [row[2] for row in rows])
   right = [row[3] for row in rows if row[3] is not None]
   if len(right) == len(rows):
     result |= labels.best_of([row[0] for row in rows], right, found)
@@ -365,6 +365,56 @@ def _encoded(tokenizer, chat, prompt, response, arguments=None):
     logged = Logged(messages=response)
   ids = templates.encode_prompt(example, tokenizer)
   return ids, (logged, *encode_logged(example, logged, tokenizer))
+
+
+BINS = 10  # of equal width, from 0.5 to 1
+
+
+def calibration(gaps: Sequence[float]) -> dict[str, float]:
+  """pairwise_accuracy, pairwise_nll and calibration_error of s_right - s_wrong.
+
+  p = sigmoid(s_right - s_wrong) is the probability that the model gives to the
+  label of a comparison. The confidence of its own choice is max(p, 1 - p), and
+  it is calibrated if choices of confidence c are right in the fraction c of
+  cases.
+
+    calibration_error = sum over bins of n_bin / n |mean confidence - accuracy|
+
+  Equal scores are half right. nll is the mean of -log p, in nats.
+  """
+  gap = np.asarray(gaps, np.float64)
+  right = 0.5 * (1 + np.sign(gap))
+  confidence = 1 / (1 + np.exp(-np.abs(gap)))
+  place = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
+  differences = np.bincount(place, confidence - right, BINS)
+  return {
+    'pairwise_accuracy': float(right.mean()),
+    'pairwise_nll': float(np.logaddexp(0, -gap).mean()),
+    'calibration_error': float(np.abs(differences).sum() / len(gap)),
+  }
+
+
+def first_error(scores: Sequence[float] | np.ndarray, threshold: float) -> int:
+  """The first step whose score lies below the threshold; -1: none."""
+  below = [i for i, score in enumerate(scores) if score < threshold]
+  return below[0] if below else -1
+
+
+def f1(predicted: Sequence[int], label: Sequence[int]) -> dict[str, float]:
+  """Accuracies on responses with an error and without, and 2 a b / (a + b).
+
+  F1 is 0 where both accuracies are. NaN without responses of a kind.
+  Source: QwenLM/ProcessBench, code/run_eval.py (by a digest of the code).
+  """
+  label_N = np.asarray(label)
+  same, wrong = np.asarray(predicted) == label_N, label_N >= 0
+
+  def mean(x):
+    return float(x.mean()) if x.size else float('nan')
+
+  a, b = mean(same[wrong]), mean(same[~wrong])
+  score = 0.0 if a + b == 0 else 2 * a * b / (a + b)
+  return {'acc_error': a, 'acc_correct': b, 'f1': score}
 
 
 if __name__ == '__main__':

@@ -6,12 +6,13 @@ reads the tokens once, asks the environments of its own rows, and puts what they
 say after the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import time
 from typing import Any
 
+from absl import logging
 import jax
 import numpy as np
 
@@ -22,10 +23,8 @@ from rl_jax.episodes import beginnings
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
 from rl_jax.episodes.resumed import Recorded, repeat
-from rl_jax.episodes.sides import Side, gathered
 from rl_jax.episodes.turn_arrays import turn_arrays
 from rl_jax.episodes.turns import TurnConfig, turn_format
-from rl_jax.episodes.unweighted_rewards import UnweightedRewardWarning
 from rl_jax.judging.verifiers import Journaled
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.runtime import mesh as mesh_lib
@@ -41,6 +40,64 @@ from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
+
+
+@dataclasses.dataclass
+class Side:
+  """The rows that one policy plays, and their state on the device.
+
+  players: of own rows. The others are of all rows. begun: tokens before this
+  turn and its observation; given: with it. turns: that they have had. context:
+  where what they see of their tokens begins; context_BT: what each token saw.
+  """
+
+  players: list[Player]
+  weights: Any
+  playing: Any
+  tokens: Any
+  live_B: np.ndarray
+  begun_B: np.ndarray
+  given_B: np.ndarray
+  turns_B: np.ndarray
+  turn_BT: np.ndarray
+  context_B: np.ndarray = dataclasses.field(init=False)
+  context_BT: np.ndarray = dataclasses.field(init=False)
+
+  def __post_init__(self):
+    self.context_B = np.zeros_like(self.begun_B)
+    self.context_BT = np.zeros_like(self.turn_BT)
+
+
+def gathered(values: list[Any]) -> list[Any]:
+  """The values of the rows of all processes, in order."""
+  return [value for part in processes.gather(values) for value in part]
+
+
+class UnweightedRewardWarning:
+  """Looks at the components of the first rewards."""
+
+  def __init__(self):
+    self._looked = False
+
+  def look(
+    self,
+    records: Sequence[Mapping[str, Any]],
+    weights: Sequence[Mapping[str, float]],
+  ) -> None:
+    """Warns, once, if no component of the rewards has a weight."""
+    if self._looked:
+      return
+    turns = [rewards for record in records for rewards in record['rewards']]
+    given = {name for rewards in turns for name in rewards}
+    counted = {name for one in weights for name in one}
+    self._looked = bool(given)
+    if given and not given & counted:
+      logging.warning(
+        'no episode has a component of task.reward_weights, %s: their rewards '
+        'are 0; they have %s',
+        sorted(counted),
+        sorted(given),
+      )
 
 
 class Episodes(Journaled):

@@ -20,7 +20,6 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import Collected
@@ -29,7 +28,7 @@ from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.stages import Stages
 from rl_jax.tasks import Mixture as TaskMixture
-from rl_jax.types import Trajectories
+from rl_jax.types import GroupSummary, Trajectories
 
 
 class Source(Protocol):
@@ -328,3 +327,35 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
     extras={**traj.extras, **{k: fill(k, x) for k, x in missing.items()}},
     rewards={**traj.rewards, **rewards},
   )
+
+
+class Memory(Protocol):
+  """Made by `make_memory(prompts, rollout)` of a rollout piece."""
+
+  name: str  # in checkpoints
+  state: dict[str, np.ndarray]  # read as copies; set on restoring
+
+
+class RememberingSelector:
+  """A selector and a memory: what a checkpoint holds of both."""
+
+  def __init__(self, prompts: Any, memory: Memory):
+    self.prompts, self.memory = prompts, memory
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """The states of the selector and of the memory."""
+    return {'prompts': self.prompts.state, self.memory.name: self.memory.state}
+
+  @state.setter
+  def state(self, value: dict[str, Any]) -> None:
+    self.prompts.state = value['prompts']
+    self.memory.state = value[self.memory.name]
+
+  def select(self, count: int) -> np.ndarray:
+    """Indices of the next prompts; moves the state on."""
+    return self.prompts.select(count)
+
+  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
+    """Gives the selector the outcomes of the prompts."""
+    self.prompts.observe(ids, summary)

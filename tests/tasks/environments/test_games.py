@@ -13,7 +13,7 @@ from rl_jax.tasks import (
   RecordedWalks,
   TextArena,
 )
-from rl_jax.tasks.environments import information_states, transition_tables
+from rl_jax.tasks.environments import gymnasium_text, information_states
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -173,7 +173,7 @@ def test_the_real_taxi():
   taxi = GymnasiumText(name='Taxi-v4', words=words)
   task = RecordedWalks(task=taxi, noise=0.0, turns=24, num_logged=1)
   table = taxi.make(taxi.example('train', 0)).unwrapped.P
-  value_S, _ = transition_tables.solved(table, 24)
+  value_S, _ = gymnasium_text.solved_table(table, 24)
   for index in range(20):
     example = taxi.example('train', index)
     begun = taxi.make(example).reset(seed_of(example))

@@ -10,7 +10,7 @@ import pytest
 
 from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.tasks import GymnasiumText, MiniGrid, RecordedWalks, RenamedWalks
-from rl_jax.tasks.environments import Environment, transition_tables
+from rl_jax.tasks.environments import Environment, gymnasium_text
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
 from rl_jax.worlds import Arithmetic, KeyDoor, PlannedKeyDoor, PricedTools
 
@@ -58,7 +58,7 @@ def test_best_returns_by_hand():
     *((1, 1.0, 1.0, 0), (2, 1.0, 2.5, 1), (3, 1.0, 3.25, 1)),
     *((2, 0.5, 1.25, 1), (2, 0.25, 1.0, 0)),
   ):
-    value_S, best_S = transition_tables.solved(table, steps, discount)
+    value_S, best_S = gymnasium_text.solved_table(table, steps, discount)
     np.testing.assert_allclose(value_S, [best, 4.0])
     assert (best_S[0], best_S[1]) == (action, 0)
 
