@@ -44,7 +44,7 @@ CHECK_TESTS := tests/methods/test_common.py \
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/worlds/bandit.py --method=grpo
 
-.PHONY: docs plan-environment test-compilers install quickstart quickstart-llm check test test-fast test-devices smoke test-all \
+.PHONY: docs plan-environment test-compilers install newest-jax quickstart quickstart-llm check test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
 	format clean
 
@@ -58,6 +58,13 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
+
+# The newest JAX that pyproject.toml takes, in place of the pinned one, until the
+# next `make install` that has something to do.
+newest-jax: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --upgrade --editable . jax jaxlib
+	$(BIN)/python -c 'import jax; print("jax", jax.__version__)'
 
 # Huge pages for large buffers, which are allocated anew at every call; ignored
 # where there are none.

@@ -89,9 +89,7 @@ def program_of(command: str) -> str:
 
 
 def write(text: str) -> None:
-  """Prints a page; a reader that has seen enough, as `head`, is not an
-  error.
-  """
+  """Prints a page; readers that stop early, such as `head`, are allowed."""
   try:
     sys.stdout.write(text)
     sys.stdout.flush()

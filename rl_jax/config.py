@@ -1,5 +1,6 @@
 """The configuration of one experiment: a tree of frozen dataclasses."""
 
+from collections.abc import Callable
 import dataclasses
 import math
 from typing import Any
@@ -260,8 +261,21 @@ def validate(config: ExperimentConfig) -> None:
     check_limits(
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
-  _check_sizes(config)
-  check_tokens(config)
+  _check_together(config, _check_sizes, check_tokens)
+
+
+def _check_together(
+  config: ExperimentConfig, *checks: Callable[[ExperimentConfig], None]
+) -> None:
+  """Raises one ValueError with what all of the checks find."""
+  found = []
+  for check in checks:
+    try:
+      check(config)
+    except ValueError as error:
+      found.append(str(error))
+  if found:
+    raise ValueError('; '.join(found))
 
 
 def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
@@ -286,11 +300,11 @@ def _check_sizes(config: ExperimentConfig) -> None:
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
 
+  wrong: list[str] = []
+
   def divides(small_name: str, small: int, large_name: str, large: int):
     if large % small:
-      raise ValueError(
-        f'{small_name} = {small} must divide {large_name} = {large}'
-      )
+      wrong.append(f'{small_name} = {small} must divide {large_name} = {large}')
 
   divides(
     'update.minibatch_prompts',
@@ -319,6 +333,8 @@ def _check_sizes(config: ExperimentConfig) -> None:
     'rollout.max_response_tokens',
     rollout.max_response_tokens,
   )
+  if wrong:
+    raise ValueError('; '.join(wrong))
 
 
 def _check_baseline(

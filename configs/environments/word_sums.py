@@ -155,9 +155,7 @@ def _environment():
   made = [core.Tool.from_function(one) for one in functions]  # 5 ms each
 
   class Asking(core.Environment):
-    """Reward 1 for the right answer, -1 for what is not an expression; both
-    end.
-    """
+    """Reward 1 for the right answer, -1 for no expression; both end."""
 
     def __init__(self, problem, first):
       self.problem, self.tools = problem, made[first:]

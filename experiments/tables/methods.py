@@ -1,8 +1,6 @@
-"""Methods as their docstrings describe them: the contract, and the table."""
+"""Methods as their docstrings describe them, and what these have to say."""
 
-import dataclasses
 import importlib
-import pathlib
 import re
 import textwrap
 from typing import Any
@@ -13,8 +11,6 @@ from rl_jax.method import Method
 from rl_jax.pieces.policies import Frozen
 
 PACKAGE = 'configs.methods'
-FILE = pathlib.Path('configs', 'methods', 'README.md')
-COMMAND = 'python -m experiments.list_methods --markdown'
 
 # The parts of a docstring, in this order, each with an example.
 PARTS = {
@@ -91,33 +87,3 @@ def _part(part: str, text: str) -> str:
     f'{part}: {text}', 80, subsequent_indent='  ', break_long_words=False
   )
   return textwrap.indent('\n'.join(lines), '    ')
-
-
-def page() -> str:
-  """configs/methods/README.md: one row for each method."""
-  lines = [
-    '# Methods',
-    '',
-    f'Written by `{COMMAND}` from the docstrings beside it.',
-    '',
-    '| method | what it is | change | pieces | paper |',
-    '|---|---|---|---|---|',
-  ]
-  for name in configuration.names(PACKAGE):
-    found = parts(name)
-    classes = ', '.join(_classes(configuration.load_method(name)))
-    cells = (summary(name), found['Change'], classes, found['Paper'])
-    cells = (cell.replace('|', r'\|') for cell in cells)
-    lines.append(f'| [{name}]({name}.py) | {" | ".join(cells)} |')
-  return '\n'.join(lines) + '\n'
-
-
-def _classes(method: Method) -> list[str]:
-  """Class names of the pieces, in the order of the method's fields."""
-  found = []
-  for field in dataclasses.fields(method):
-    value = getattr(method, field.name)
-    for piece in value if isinstance(value, tuple) else (value,):
-      if piece is not None and piece != Frozen():
-        found.append(type(piece).__name__)
-  return found

@@ -311,9 +311,7 @@ def _different(config, policy, mesh, draws):
 
 @contextlib.contextmanager
 def _prompt_set(config, policy, mesh, split):
-  """The prompts; those of episodes begin as environments in worker processes
-  say.
-  """
+  """The prompts; of episodes with the environments' first observations."""
   with contextlib.ExitStack() as stack:
     verifier = None
     if config.rollout.turns is not None:

@@ -37,7 +37,7 @@ from rl_jax.types import Array, Edges, Trajectories
 _CREDIT_SHAPES = {GroupFilter: ('N',), ValueTarget: ('B', 'BT', 'BTH')}
 # Field of Trajectories that may be None -> what fills it.
 _FILLED = {
-  'logp_old_BT': "a piece that lists 'logp_old' in `needs`, and every update",
+  'logp_old_BT': "every update, and for credit a piece with needs = ('logp',)",
   'logp_ref_BT': "a piece that lists 'logp_ref' in `needs`",
   'entropy_BT': "a piece of credit that lists 'entropy' in `needs`",
   'values_BT': "a piece that lists 'values' in `needs`",
@@ -75,7 +75,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
   shapes = ('BT',) if isinstance(piece, Weight) else ('BT', '')
   _check_shape(path, piece, 'a value', out.value, shapes, ctx.traj)
   if not isinstance(out.metrics, Mapping):
-    kind = type(out.metrics).__name__
+    kind = _kind(out.metrics)
     _refuse(
       path,
       piece,
@@ -169,8 +169,9 @@ def _explain(path: str, piece: Any, ctx: Any, error: Any) -> NoReturn:
   source = own[-1].line or '' if own else ''
   text = str(error).partition('\n')[0].removesuffix('.')
   hint = _hint(error, piece, ctx, source)
+  hint = f'.{hint}' if hint else ''
   raise PieceError(
-    f'method.{path} fails: {type(error).__name__}: {text}.{hint} ({where})'
+    f'method.{path} fails: {type(error).__name__}: {text}{hint} ({where})'
   ) from error
 
 
@@ -190,7 +191,7 @@ def _hint(error: Any, piece: Any, ctx: Any, source: str):
   text = str(error)
   if text.startswith(_UNPACKED) and re.search(r'=\s*ctx\b', source):
     return f' ctx is a record: read ctx.{", ctx.".join(type(ctx)._fields)}'
-  if 'broadcast' in text:
+  if 'broadcast' in text and traj is not None:
     return ' A number for each row meets tokens as x_B[:, None]'
   missing = re.search(r"missing .* argument: '(\w+)'", text)
   if missing and missing[1] == 'metrics':
@@ -235,6 +236,11 @@ def _hint_of_name(error: Any):
   """The nearest name of a record."""
   if not isinstance(error.obj, (Trajectories, tuple)):
     return ''
+  if isinstance(error.obj, CreditContext) and error.name == 'stats':
+    return (
+      ' Credit runs before the update: list what it reads in `needs`, and find '
+      'it in traj.logp_old_BT, entropy_BT, values_BT or traj.extras'
+    )
   names = [x for x in dir(error.obj) if not x.startswith('_')]
   near = difflib.get_close_matches(error.name or '', names, n=1)
   return f' Did you mean {near[0]!r}?' if near else ''
@@ -323,6 +329,11 @@ def _shape_of(path: str, piece: Any, what: str, value: Any):
     kind = type(value).__name__
     _refuse(path, piece, f'returns {what} of the type {kind}, not an array')
   return tuple(value.shape)
+
+
+def _kind(value: Any) -> str:
+  """The name of a type; all arrays are called so, traced or not."""
+  return 'array' if isinstance(value, jax.Array) else type(value).__name__
 
 
 def _shape_text(shape: Any):

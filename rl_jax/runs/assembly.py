@@ -1,6 +1,4 @@
-"""Builds the parts of a run from its configuration; checks them before
-compiling.
-"""
+"""Builds and checks the parts of a run from its configuration."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -183,9 +181,7 @@ def make_prompts(
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """The prompts of the configuration's task or of another; verifier: opens
-  episodes.
-  """
+  """The prompts of the task or of another; verifier: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
     assert isinstance(verifier, Episodes)
@@ -226,12 +222,17 @@ def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   limits = {'rollout': config.rollout.max_response_tokens}
   if config.evaluation.every:
     limits['evaluation'] = config_lib.evaluated_tokens(config)
-  for section, tokens in limits.items():
-    if prompt + tokens > model.max_positions:
-      raise ValueError(
-        f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
-        f'{prompt + tokens}, but the model has {model.max_positions} positions'
-      )
+  wrong = [
+    f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
+    f'{prompt + tokens}'
+    for section, tokens in limits.items()
+    if prompt + tokens > model.max_positions
+  ]
+  if wrong:
+    raise ValueError(
+      f'{" and ".join(wrong)}, but the model has {model.max_positions} '
+      'positions'
+    )
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
@@ -299,9 +300,7 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """The mesh of the last devices, which hold replicated weights; None: the
-  run's.
-  """
+  """The mesh of devices that sample, with all weights; None: the run's."""
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -357,9 +356,7 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """The configuration with tasks that name the answers which an evaluation
-  counts.
-  """
+  """The configuration with tasks that name the answers for votes."""
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,

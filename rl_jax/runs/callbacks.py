@@ -26,9 +26,7 @@ class Callback:
     """Called before the first iteration of a session."""
 
   def on_iteration(self, step: int, row: dict[str, Any]) -> bool | None:
-    """Called after every row; True saves and ends the run, on all processes
-    alike.
-    """
+    """Called after every row; True saves and ends the run on all processes."""
 
   def on_save(self, step: int, row: dict[str, Any]) -> None:
     """A save has started; earlier checkpoints are on the disk."""

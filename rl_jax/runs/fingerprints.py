@@ -139,9 +139,7 @@ def _files(config) -> Iterator[tuple[str, str]]:
 
 
 def _model_files(path, field):
-  """The files that identify a model: a run's newest checkpoint, or a
-  folder's.
-  """
+  """The files that identify a model: a newest checkpoint, or a folder's."""
   if os.path.isfile(path):
     yield field, path
     return

@@ -100,9 +100,7 @@ def resolved(
 
 
 def paths(config: ExperimentConfig) -> list[str]:
-  """Paths of the models that judges and partners need besides the
-  policy, once.
-  """
+  """Paths of the models that judges and partners need, each once."""
   parts = [x for one in config.judges for x in (one, one.revision) if x]
   parts = [*parts, *config.partners]
   return list(dict.fromkeys(part.path for part in parts if part.path))

@@ -193,9 +193,7 @@ def load_checkpoint(
 
 
 def _comparable(model, tokenizer):
-  """Both, with the backend's text in place of the backend, which has no
-  equality.
-  """
+  """Both, with the backend as text, since backends have no equality."""
   if isinstance(tokenizer, HFTokenizer):
     text = tokenizer.backend.to_str()
     tokenizer = dataclasses.replace(tokenizer, backend=text)
@@ -283,9 +281,7 @@ def _check_base(workdir, config):
 
 
 def task_tokenizer(task: Any) -> Any:
-  """The tokenizer of a procedural task: its alphabet's characters, or its
-  pieces.
-  """
+  """The tokenizer of a procedural task, of characters or pieces."""
   alphabet = task.alphabet
   if alphabet is None:
     raise ValueError(

@@ -175,9 +175,7 @@ def scorer(
 
 
 def _closing(config, model, tokenizer):
-  """The end of chats, for classifiers of `transformers`, which score the last
-  token.
-  """
+  """The end of chats, for classifiers, which score the last token."""
   if model.unscored_id is None:
     return ()
   example = config.task.example('train', 0)

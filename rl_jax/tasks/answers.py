@@ -181,9 +181,7 @@ def _boxed(text):
 
 
 def between_tags(text: str) -> str | None:
-  """The text between the last <answer> and the next </answer>, '' too,
-  or None.
-  """
+  """The text between the last <answer> and the next </answer>, or None."""
   begin = text.rfind('<answer>')
   if begin < 0:
     return None

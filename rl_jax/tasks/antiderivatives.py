@@ -77,9 +77,7 @@ def _parsed(text):
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-  """The value of a part of the expression; only what the grammar names is
-  computed.
-  """
+  """The value of a part; only what the grammar names is computed."""
   try:
     value = _computed(node, names)
   except RecursionError as error:

@@ -72,9 +72,7 @@ class Several(Task):
 
   @property
   def traits(self) -> TaskTraits:
-    """The traits of all tasks as one; the form of episodes is that of
-    the run.
-    """
+    """The traits of all tasks as one; episodes have the form of the run's."""
     return merged([task.traits for task in self._tasks()], self.task.traits)
 
   def supports(self, name: str) -> bool:

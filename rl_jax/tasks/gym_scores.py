@@ -106,9 +106,7 @@ def _source(module):
 def score(
   generator: str, dataset: Any, answer: str, entry: Mapping[str, Any]
 ) -> float | None:
-  """A score in [0, 1], 1 for a right answer; None if the answer is
-  malformed.
-  """
+  """A score in [0, 1], 1 for a right answer; None for a malformed one."""
   most = _FEWER_CHARACTERS.get(generator, _MOST_CHARACTERS)
   most = max(most, 4 * len(str(entry['answer'])))
   grammar = GRAMMARS.get(generator)

@@ -77,9 +77,7 @@ class Mixture(Task):
 
   @property
   def num_logged(self) -> int:
-    """The number of responses in every part; raises ValueError where parts
-    differ.
-    """
+    """The number of responses of a prompt; ValueError if parts differ."""
     found = {part.name: part.task.num_logged for part in self.parts}
     if len(set(found.values())) > 1:
       raise ValueError(

@@ -271,9 +271,7 @@ class _Row:
       )
 
   def distance(self) -> float | None:
-    """The distance of the chosen response from its prompt; None without the
-    field.
-    """
+    """The distance of the chosen response from its prompt, or None."""
     found = self._record.get('semantic_distance')
     if found is None:
       return None

@@ -120,9 +120,7 @@ class Chain(Task):
     return self._behind_steps(example, self.hint_steps)
 
   def hinted_by(self, example: Example, share: float) -> Example:
-    """Puts that share of the steps before the prompt, at least one and never
-    all.
-    """
+    """Puts that share of the steps before the prompt: one or more, not all."""
     count = len(steps(_problem(example)))
     return self._behind_steps(example, math.ceil(share * count))
 

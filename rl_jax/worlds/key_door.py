@@ -1,6 +1,4 @@
-"""KeyDoor: a grid in which a key opens the door to the goal, described
-in text.
-"""
+"""KeyDoor: a grid in text, where a key opens the door to the goal."""
 
 import collections
 from collections.abc import Sequence

@@ -42,6 +42,7 @@ PLACEHOLDERS = (
   '--config=configs/NAME.py',
   '--config=my_config.py',
   '--config=guess.py',
+  '--method=my_pieces.py',
   '--config=runs/my/experiment.json',
 )
 # Every text in which a module or file of experiments may be named.

@@ -50,7 +50,8 @@ MISTAKES = {
   ),
   'metrics are an array': (
     ('losses', '', 'x = -ctx.stats["logp"]\n    return LossOut(x, x)'),
-    'they should be a dict of names and arrays, or {}',
+    'returns metrics of the type array: they should be a dict of names and '
+    'arrays, or {}',
   ),
   'metric per row': (
     (
@@ -98,6 +99,10 @@ MISTAKES = {
   'misspelt field': (
     ('weights', '', 'return LossOut(ctx.traj.advantage_BT, {})'),
     "no attribute 'advantage_BT'. Did you mean 'advantages_BT'?",
+  ),
+  'statistics in credit': (
+    ('credit', '', 'return CreditOut(ctx.stats["entropy"])'),
+    'Credit runs before the update: list what it reads in `needs`',
   ),
   'misspelt context': (
     ('weights', '', 'return LossOut(ctx.trja.advantages_BT, {})'),

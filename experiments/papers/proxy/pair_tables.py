@@ -75,9 +75,7 @@ def claims(rows: Sequence[Line]) -> Cells:
 
 
 def falls(rows: Sequence[Line]) -> profile.Seen | None:
-  """The fall of the rule under DPO on data, from the first reading to
-  the end.
-  """
+  """The fall of the rule under DPO on data, from first reading to end."""
   lines = by_method(rows).get(pairs.BASELINE)
   if not lines:
     return None

@@ -52,7 +52,7 @@ from rl_jax.types import Trajectories
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
 GROUPS = 16
 ITERATIONS = (1, 4)  # the start, and a third of the run of `brief`
-KEY = jax.random.key(0)
+SEED = 0  # of what methods draw in the loss
 
 
 def setting_of(
@@ -115,7 +115,8 @@ def numbers_of(
     own = {path: states[path] for path in one.init_state(1)}
     states = {**states, **make_batch(one, earlier, own)[1]}
   trajs = influence.batches(methods, rows, states)
-  found = influence.compare(forward, frozen, now, methods, trajs, KEY, states)
+  key = jax.random.key(SEED)
+  found = influence.compare(forward, frozen, now, methods, trajs, key, states)
   method = methods[influence.METHOD]
   dropped = 0.0
   if method.group_filter is not None:

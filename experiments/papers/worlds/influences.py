@@ -70,9 +70,7 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
 
 
 def acts(name: str, found: dict[str, Line]) -> bool:
-  """Whether a method was measured to act; without a line it counts as
-  acting.
-  """
+  """Whether a method was measured to act; True without a line."""
   return name not in found or found[name]['acts']
 
 

@@ -405,9 +405,7 @@ class ModelDecoder(SpeculativeDecoder):
     return *own, make(prompts[-1], slots, self.max_tokens)
 
   def draft(self, s: Slots, known_W: Array, K: int) -> Draft:
-    """See SpeculativeDecoder; the batch continues until all rows have
-    stopped.
-    """
+    """See SpeculativeDecoder; the batch runs until all rows have stopped."""
     W, cache = s.row_W.shape[0], s.caches[-1]
     nothing = jnp.full((W, K), -1, jnp.int32)
     if not K:

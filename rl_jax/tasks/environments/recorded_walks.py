@@ -45,9 +45,7 @@ class RecordedWalks(Wrapped):
 
   @functools.cached_property
   def _walks(self) -> dict[int, tuple[Logged, ...]]:
-    """Walks by the seeds of their episodes: a walk takes as long as an
-    episode.
-    """
+    """Walks by the seeds of their episodes, kept, as walks take time."""
     return {}
 
   def logged(self, example: Example) -> tuple[Logged, ...]:

@@ -93,9 +93,10 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   given = acting.moved_rows(sweep.MAIN)
   assert [one.rows.num_prompts for one in given] == [acting.GROUPS] * 2
   assert given[0].before == {} and given[1].before.keys() == given[1].now.keys()
+  key = jax.random.key(acting.SEED)
 
   def noise(x):
-    return x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
+    return x * (1 + 0.05 * jax.random.normal(key, x.shape))
 
   def known(one):
     reward_B = jnp.arange(one.rows.reward_B.shape[0]) % 2.0

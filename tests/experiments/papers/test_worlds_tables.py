@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
 from experiments.papers.worlds import (
   entropy,
   excerpt,
   influences,
-  landed,
   looped,
   looped_tables,
   profile,
@@ -18,7 +18,7 @@ from experiments.papers.worlds import (
   where,
 )
 from experiments.papers.worlds import tables as worlds_tables
-from experiments.tables import intervals
+from experiments.tables import all_methods, intervals
 from rl_jax.records import metrics
 
 RESULTS = influences.FILE.parent / 'results.jsonl'
@@ -278,32 +278,32 @@ def test_claims_on_entropy():
   assert rows[0][-1] == 'contrary' and 'early' not in rows[1][0]
 
 
-def test_every_method_has_a_line():
+def test_every_method_has_its_claims_in_the_one_table():
   """Those without a verdict have the headline and the world, or the reason."""
-  judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
-  names = ('sft', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
-  names += ('a2fm', 'ada_grpo', 'degrpo')
-  header, *rows = landed.table(names, judged)
-  found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
-  assert tuple(found) == names
-  assert found['gspo']['verdict'] == 'contrary'
-  assert found['gspo']['world'] == 'long'
-  assert found['sft']['verdict'] == landed.BASELINE
-  assert found['did']['verdict'] == landed.NOT_MEASURED
-  assert found['did']['world'] == where.NOWHERE['did']
-  assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
-  assert found['toolrl']['verdict'] == 'not seen'
-  lines = {row[0] + row[1].partition(' (')[0]: row for row in rows}
-  assert lines['ada_grpofewer tokens'][-1] == 'contrary'
-  assert lines['degrpofewer tokens'][-1] == 'not seen'
-  assert lines['a2fmguesses where it is easy'][-1] == 'seen'
-  assert found['subpo']['seeds'] == '5'
-
-
-@pytest.mark.slow
-def test_the_page_of_all_methods_is_fresh():
-  """If not: python -m experiments.papers.worlds.landed."""
-  assert landed.PAGE.read_text() == landed.page()
+  found = {
+    name: dict(zip(all_methods.HEADER[1:], cells, strict=True))
+    for name, cells in all_methods.table().items()
+  }
+  assert list(found) == configuration.names('configs.methods')
+  seen = {name: cells['claimed and seen'] for name, cells in found.items()}
+  assert '**contrary**' in seen['gspo'] and '; `long`, ' in seen['gspo']
+  assert seen['sft'] == 'a baseline of `preferences`'
+  assert seen['did'].startswith('not measured; headline: ')
+  assert found['did']['acts in'] == f'no world: {where.NOWHERE["did"]}'
+  assert 'greedy +0.200 [-0.020, +0.420], 5 seeds' in seen['toolrl']
+  assert seen['toolrl'].startswith('**not seen**')
+  lines = {
+    name: [line.split(': ', 1) for line in seen[name].split('<br>')]
+    for name in ('ada_grpo', 'degrpo', 'a2fm')
+  }
+  for name, claim, verdict in (
+    ('ada_grpo', 'fewer tokens', 'contrary'),
+    ('degrpo', 'fewer tokens', 'not seen'),
+    ('a2fm', 'guesses where it is easy', 'seen'),
+  ):
+    (own,) = [found for found, text in lines[name] if text.startswith(claim)]
+    assert own == f'**{verdict}**'
+  assert ', 5 seeds' in seen['subpo']
 
 
 def of_modes(method, seed, rate=3e-4, **last):
