@@ -36,7 +36,7 @@ def get_config(method: Method) -> ExperimentConfig:
       task=dataclasses.replace(config.task, num_train=200),
       noise=0.0,
       turns=turns,
-      num_logged=1,
+      num_recorded=1,
     ),
     model=ModelSource(path='models/smollm2'),
     rollout=dataclasses.replace(

@@ -35,8 +35,8 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from experiments.rewards import reward_bench
 from experiments.rewards import step_labels as labels
-from rl_jax.data.completions import closing_ids, encode_logged
-from rl_jax.data.recorded import logged_rows
+from rl_jax.data.completions import closing_ids, encode_recorded
+from rl_jax.data.recorded import recorded_rows
 from rl_jax.judging.step_labels import step_labels
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
@@ -44,7 +44,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import preference_forms, templates
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.preference_forms import STEP_END, Text
 from rl_jax.tasks.sources import BadRowError
 
@@ -250,7 +250,7 @@ def read(path: str) -> list[Comparison]:
     )
     if turns or (record.get('prompt') is None and all(sides)):
       prompt, pair = preference_forms.parse(record, 'pair', where)
-      right, wrong = ([logged.messages or logged.text] for logged in pair)
+      right, wrong = ([recorded.messages or recorded.text] for recorded in pair)
     else:
       right = _texts(record, 'chosen', where)
       wrong = _texts(record, 'rejected', where)
@@ -296,8 +296,8 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
   if chat and model.unscored_id is not None:  # as `transformers` reads chats
     more = closing_ids(tokenizer)
     encoded = [
-      (prompt, (logged, [*ids, *more], [*trained, *(True for _ in more)]))
-      for prompt, (logged, ids, trained) in encoded
+      (prompt, (recorded, [*ids, *more], [*trained, *(True for _ in more)]))
+      for prompt, (recorded, ids, trained) in encoded
     ]
   return _values(final_values, model, params, encoded, batch_size)
 
@@ -309,10 +309,12 @@ def step_scores(
   encoded = []
   for prompt, steps in rows:
     zeros = tuple(0.0 for _ in steps)
-    logged = Logged(text=''.join(steps), steps=steps, step_labels=zeros)
-    encoded.append(_encoded(tokenizer, chat, prompt, logged))
+    recorded = RecordedResponse(
+      text=''.join(steps), steps=steps, step_labels=zeros
+    )
+    encoded.append(_encoded(tokenizer, chat, prompt, recorded))
   values = _values(token_values, model, params, encoded, batch_size)
-  records = [logged for _, (logged, *_) in encoded]
+  records = [recorded for _, (recorded, *_) in encoded]
   ends = step_labels(records, tokenizer, values.shape[1]) >= 0
   probability = 1 / (1 + np.exp(-values))
   return [row[end] for row, end in zip(probability, ends, strict=True)]
@@ -343,14 +345,14 @@ def _values(function, model, params, encoded, batch_size):
       prompt[row, P - len(ids) :] = ids
       mask[row, P - len(ids) :] = 1
     arrays = (prompt, mask, np.arange(batch_size, dtype=np.int32))
-    traj = logged_rows(arrays, [[record] for _, record in padded], T)
+    traj = recorded_rows(arrays, [[record] for _, record in padded], T)
     values = score(Forward(model=model), params, jax.device_put(traj))
     found.append(np.asarray(values)[: len(part)])
   return np.concatenate(found)
 
 
 def _encoded(tokenizer, chat, prompt, response, arguments=None):
-  """(ids of the prompt, the record) of a text, of messages or of a Logged."""
+  """(ids of the prompt, the record) of a text, of messages or of a record."""
   fields: dict[str, Any] = {'prompt': '', 'answer': '', 'id': 0}
   if not isinstance(prompt, str):
     fields |= {'messages': prompt, 'arguments': arguments or {}}
@@ -358,13 +360,13 @@ def _encoded(tokenizer, chat, prompt, response, arguments=None):
     fields['messages'] = ({'role': 'user', 'content': prompt},)
   else:
     fields['prompt'] = prompt
-  example, logged = Example(**fields), response
+  example, recorded = Example(**fields), response
   if isinstance(response, str):
-    logged = Logged(text=response)
-  elif not isinstance(response, Logged):
-    logged = Logged(messages=response)
+    recorded = RecordedResponse(text=response)
+  elif not isinstance(response, RecordedResponse):
+    recorded = RecordedResponse(messages=response)
   ids = templates.encode_prompt(example, tokenizer)
-  return ids, (logged, *encode_logged(example, logged, tokenizer))
+  return ids, (recorded, *encode_recorded(example, recorded, tokenizer))
 
 
 BINS = 10  # of equal width, from 0.5 to 1

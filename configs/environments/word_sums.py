@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import Aviary, answers, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.tasks.environments.calculator_tool import calculator as calculated
 
@@ -87,7 +87,7 @@ class RecordedSums(Aviary):
   by_hand: float = ranged(0.3, 0.0, 1.0)
   careless: float = ranged(0.5, 0.0, 1.0)
 
-  def logged(self, example: Example) -> tuple[Logged]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse]:
     """The episode; of a wrong answer, too, the likelihood is learned."""
     place = example.meta['place']
     problem = WordSums(**self.options).problem(place)
@@ -111,11 +111,11 @@ class RecordedSums(Aviary):
       answer = result[0]
     episode.close()
     turns.append((f'{SUBMIT}{answer}{CLOSE}', ''))
-    return (Logged(turns=tuple(turns), turn_ends=True),)
+    return (RecordedResponse(turns=tuple(turns), turn_ends=True),)
 
   def target(self, example: Example) -> str:
     """What the player says first."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
 
 @functools.cache

@@ -55,7 +55,7 @@ def _words(name: str) -> Stage:
     name=name,
     flags=(
       *(_CONFIG, '--method=sft', *_SMALL, '--workdir={out}'),
-      f'--set=task=RecordedWalks(task={task},noise=1.0,num_logged=1,'
+      f'--set=task=RecordedWalks(task={task},noise=1.0,num_recorded=1,'
       f'turns={_TURNS})',
       *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
       *(

@@ -12,7 +12,7 @@ from rl_jax.worlds.key_door_words import ACTIONS, told
 class Walks:
   """What can be reached in a grid, from the start, state 0.
 
-  prompts: of each state, as in worlds.LoggedMoves. next_SA: states after the
+  prompts: of each state, as in worlds.RecordedMoves. next_SA: states after the
   actions. goal_S: 1 at the goal, which is not left.
   """
 

@@ -111,7 +111,7 @@ def _wrapped(traj, wrapper):
 def _of_data(config, traj):
   """What rows from data say of themselves, of the kinds of the first one."""
   task = config.task
-  record = task.logged(task.example('train', 0))[0]
+  record = task.recorded(task.example('train', 0))[0]
   found = recorded.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )

@@ -63,7 +63,7 @@ class RolloutConfig:
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   recorded_prompts: of num_prompts, those whose rows are the responses that the
-  task's data hold (tasks.base.Logged) instead of samples.
+  task's data hold (tasks.base.RecordedResponse) instead of samples.
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.

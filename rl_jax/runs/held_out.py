@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax.data.recorded import LoggedSource
+from rl_jax.data.recorded import RecordedSource
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics as statistics_lib
@@ -46,7 +46,7 @@ class HeldOut:
   as many as the rows fill.
   """
 
-  def __init__(self, source: LoggedSource, stages: Stages, num_prompts: int):
+  def __init__(self, source: RecordedSource, stages: Stages, num_prompts: int):
     shards = source.mesh.shape['data'] * source.mesh.shape['fsdp']
     count = min(num_prompts, len(source.prompts))
     self._size = min(source.num_prompts, count // shards * shards)

@@ -22,9 +22,9 @@ from rl_jax.worlds.multiple_choice import MultipleChoice as MultipleChoice
 from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
 from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
-from rl_jax.worlds.recorded_episodes import LoggedEpisodes as LoggedEpisodes
+from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
 from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
-from rl_jax.worlds.recorded_moves import LoggedMoves as LoggedMoves
+from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

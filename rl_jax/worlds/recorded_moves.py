@@ -16,7 +16,7 @@ _LETTERS = WORDS['letter']
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class LoggedMoves(Task):
+class RecordedMoves(Task):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', the move.
 
   A recorded player makes the first move of a shortest way to the goal, or with

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_jax.worlds import LoggedEpisodes
+from rl_jax.worlds import RecordedEpisodes
 from rl_jax.worlds.key_door import Layout
 from rl_jax.worlds.key_door_words import WORDS, told
 from rl_jax.worlds.recorded_episodes import nearer
@@ -30,7 +30,7 @@ def test_what_brings_the_goal_nearer(state, letters):
 
 def test_episodes_are_walks_in_the_grid():
   """Replayed move by move; the reward is 1 at the goal, else it was cut."""
-  task, rewards = LoggedEpisodes(turns=3, cut=0.0), set()
+  task, rewards = RecordedEpisodes(turns=3, cut=0.0), set()
   for index in range(30):
     example = task.example('train', index)
     assert example == task.example('train', index)
@@ -38,8 +38,8 @@ def test_episodes_are_walks_in_the_grid():
     start = tuple(example.meta['state'])
     assert example.prompt == layout.told() + told(start)
     assert start[:2] != layout.goal
-    found = task.logged(example)
-    assert found == task.logged(example) and len(found) == task.num_logged
+    found = task.recorded(example)
+    assert found == task.recorded(example) and len(found) == task.num_recorded
     for episode in found:
       state, (*read, last) = start, [told for _, told in episode.turns]
       moves = [move for move, _ in episode.turns]
@@ -55,10 +55,10 @@ def test_episodes_are_walks_in_the_grid():
 @pytest.mark.parametrize('noise', [0.0, 0.6])
 def test_noise_is_that_of_the_player(noise):
   """1 - 5/6 of the noise of the moves are those of the player without it."""
-  task, moves = LoggedEpisodes(noise=noise, turns=1), []
+  task, moves = RecordedEpisodes(noise=noise, turns=1), []
   for index in range(150):
     example = task.example('train', index)
-    for episode in task.logged(example):
+    for episode in task.recorded(example):
       moves.append(episode.turns[0][0] == task.target(example))
   expected = 1 - noise * 5 / 6
   assert sum(moves) / len(moves) == pytest.approx(expected, abs=0.06)
@@ -66,7 +66,7 @@ def test_noise_is_that_of_the_player(noise):
 
 def test_rewards():
   """One move that brings the goal nearer."""
-  task = LoggedEpisodes()
+  task = RecordedEpisodes()
   example = task.example('test', 3)
   for letter in LETTERS:
     expected = float(letter in example.answer)

@@ -35,13 +35,13 @@ from rl_jax.measures.exploitability import log_probs
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.environments.base import seed_of
-from rl_jax.worlds import KeyDoor, LoggedEpisodes, LoggedMoves
+from rl_jax.worlds import KeyDoor, RecordedEpisodes, RecordedMoves
 from rl_jax.worlds.key_door_words import WORDS
 
 _CONFIG = flags.DEFINE_string(
   'config',
   None,
-  'Configuration whose task is LoggedMoves or LoggedEpisodes.',
+  'Configuration whose task is RecordedMoves or RecordedEpisodes.',
   required=True,
 )
 _CHECKPOINT = flags.DEFINE_string(
@@ -63,7 +63,7 @@ SEEDS = {'train': 400, 'validation': 100}  # so many have all grids of size 3
 DRAWS = (1, 2, 4, 8, 16)
 
 
-def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
+def grids(task: RecordedMoves | RecordedEpisodes, split: str) -> list[Walks]:
   """The different grids of a split."""
   game = KeyDoor(
     size=task.size,
@@ -72,7 +72,7 @@ def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
     num_held_out=max(task.num_validation, task.num_test),
   )
   count = SEEDS[split]
-  if isinstance(task, LoggedEpisodes):
+  if isinstance(task, RecordedEpisodes):
     count = min(count, task.num_grids)
   seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
@@ -116,10 +116,10 @@ def main(argv: Sequence[str]) -> None:
   del argv
   outputs.check_file('out', _OUT.value)
   task = configuration.build(_CONFIG.value, 'sft').task
-  if not isinstance(task, (LoggedMoves, LoggedEpisodes)):
+  if not isinstance(task, (RecordedMoves, RecordedEpisodes)):
     raise app.UsageError(
-      f'--config: the task is {type(task).__name__}, neither LoggedMoves nor '
-      'LoggedEpisodes'
+      f'--config: the task is {type(task).__name__}, neither RecordedMoves nor '
+      'RecordedEpisodes'
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)

@@ -187,10 +187,10 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
-    logged = first.rollout.recorded_prompts
+    learns = bool(first.rollout.recorded_prompts)  # from recorded rows
     drawn = first.model.path is None  # other weights for every seed
     self._shared = scanned_run.Shared(
-      recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
+      recorded=scanned_prompts.recorded(first, policy, one) if learns else None,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
       frozen={} if drawn else jax.device_get(policy.frozen),

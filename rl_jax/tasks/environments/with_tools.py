@@ -258,7 +258,7 @@ class Conversation(Environment):
       told,
       rewards={CALLS: float(len(calls)), COST: float(cost)},
       calls=len(calls),
-      info={'calls': _logged(calls)},
+      info={'calls': _recorded(calls)},
     )
 
   def _told(self, texts):
@@ -281,7 +281,7 @@ class Conversation(Environment):
       return f'error: {error}'
 
 
-def _logged(calls):
+def _recorded(calls):
   """The first calls, as many as the log has room for."""
   found, left = [], _MOST_INFO
   for call in calls:

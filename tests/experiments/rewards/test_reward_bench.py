@@ -97,7 +97,7 @@ def test_scores_are_rows_of_preferences(tmp_path):
   path = tmp_path / 'scores.jsonl'
   path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
   task = PreferenceRows(path=str(path))
-  logged = [task.logged(task.example('train', i)) for i in range(2)]
+  logged = [task.recorded(task.example('train', i)) for i in range(2)]
   assert [[x.text for x in row] for row in logged] == [['a', 'b'], ['c', 'd']]
   assert [[x.reward for x in row] for row in logged] == [[1.0, 0.5], [2.0, 3.0]]
 
@@ -118,9 +118,9 @@ def test_pairs_of_other_forms_are_those_of_the_task(name, tmp_path):
   task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
   scored = PreferenceRows(path=str(path))
   for index, one in enumerate(comparisons):
-    pair = task.logged(task.example('train', index))
+    pair = task.recorded(task.example('train', index))
     assert [*one.right, *one.wrong] == [x.messages or x.text for x in pair]
-    again = scored.logged(scored.example('train', index))
+    again = scored.recorded(scored.example('train', index))
     assert [x.messages or x.text for x in again] == [*one.right, *one.wrong]
     assert [x.reward for x in again] == [2 * index, 2 * index + 1]
 
