@@ -45,6 +45,8 @@ RENAMED: dict[str | tuple[str, str], str] = {
   'Given': 'RecordedPairs',
   'LoggedEpisodes': 'RecordedEpisodes',
   'LoggedMoves': 'RecordedMoves',
+  'ToldKeyDoor': 'NarratedKeyDoor',
+  ('Arms', 'told'): 'observed',
   ('BracketPrograms', 'num_logged'): 'num_recorded',
   ('RecordedEpisodes', 'num_logged'): 'num_recorded',
   ('RecordedWalks', 'num_logged'): 'num_recorded',

@@ -103,10 +103,10 @@ class RecordedSums(Aviary):
       if stream.uniform() < self.careless:
         expression = _SIGN.sub(stream.choice('+-*'), expression)
       call = f'{CALL}{expression}{CLOSE}'
-      told = episode.step(call).observation
-      assert isinstance(told, str)  # a game's is one for each player
-      turns.append((call, told))
-      result = _RESULT.search(told)
+      observed = episode.step(call).observation
+      assert isinstance(observed, str)  # a game's is one for each player
+      turns.append((call, observed))
+      result = _RESULT.search(observed)
       assert result is not None
       answer = result[0]
     episode.close()
@@ -168,9 +168,9 @@ def _environment():
       if not getattr(action, 'tool_calls', ()):
         return self.default_no_tool_calls_response
       self.reward = 0.0
-      told = await self.exec_tool_calls(
+      observed = await self.exec_tool_calls(
         action, state=self, handle_tool_exc=True
       )
-      return told, self.reward, self.done, False
+      return observed, self.reward, self.done, False
 
   return Asking

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from rl_jax.worlds.key_door import Layout
-from rl_jax.worlds.key_door_words import ACTIONS, told
+from rl_jax.worlds.key_door_words import ACTIONS, observed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ def walks(layout: Layout) -> Walks:
       row.append(place[after])
     rows.append(row)
   return Walks(
-    prompts=tuple(layout.told() + told(state) for state in states),
+    prompts=tuple(layout.described() + observed(state) for state in states),
     next_SA=np.array(rows),
     goal_S=np.array([float(s[:2] == layout.goal) for s in states]),
   )

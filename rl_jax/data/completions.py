@@ -43,9 +43,9 @@ def encode_recorded(
   end = tokenizer.eos_ids[0]
   if recorded.turns:
     closing = [end] if recorded.turn_ends else []
-    for said, told in recorded.turns:
+    for said, observed in recorded.turns:
       add(tokenizer.encode(said) + closing, True)
-      add(tokenizer.encode(told), False)
+      add(tokenizer.encode(observed), False)
     return ids, trained
   if not recorded.messages:
     parts = recorded.steps or (recorded.text,)

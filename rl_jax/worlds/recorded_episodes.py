@@ -12,7 +12,7 @@ from rl_jax.worlds.key_door_words import (
   ACTIONS,
   WORDS,
   State,
-  told,
+  observed,
 )
 
 _LETTERS = WORDS['letter']
@@ -80,7 +80,7 @@ class RecordedEpisodes(Task):
         break
       state = after
     return Example(
-      prompt=layout.told() + told(state),
+      prompt=layout.described() + observed(state),
       answer=''.join(_LETTERS[a] for a in nearer(layout, state)),
       id=index,
       meta={'seed': seed, 'state': list(state), 'split': split},
@@ -113,7 +113,7 @@ class RecordedEpisodes(Task):
     while not done:
       move = self._move(layout, state, stream)
       state = layout.next(state, move)
-      turns.append((_LETTERS[move], told(state)))
+      turns.append((_LETTERS[move], observed(state)))
       done = state[:2] == layout.goal
       if len(turns) == self.turns or stream.uniform() < self.cut:
         break

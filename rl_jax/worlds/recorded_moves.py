@@ -9,7 +9,7 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.environments.base import SEED
 from rl_jax.worlds.key_door import KeyDoor
-from rl_jax.worlds.key_door_words import ACTIONS, WORDS, told
+from rl_jax.worlds.key_door_words import ACTIONS, WORDS, observed
 
 _LETTERS = WORDS['letter']
 
@@ -69,7 +69,7 @@ class RecordedMoves(Task):
     move = way[count]
     if stream.uniform() < self.noise:
       move = stream.below(len(ACTIONS))
-    prompt = layout.told() + told(state)
+    prompt = layout.described() + observed(state)
     return Example(prompt=prompt, answer=_LETTERS[move], id=index)
 
   def target(self, example: Example) -> str:

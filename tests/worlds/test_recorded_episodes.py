@@ -4,7 +4,7 @@ import pytest
 
 from rl_jax.worlds import RecordedEpisodes
 from rl_jax.worlds.key_door import Layout
-from rl_jax.worlds.key_door_words import WORDS, told
+from rl_jax.worlds.key_door_words import WORDS, observed
 from rl_jax.worlds.recorded_episodes import nearer
 
 LETTERS = WORDS['letter']
@@ -36,7 +36,7 @@ def test_episodes_are_walks_in_the_grid():
     assert example == task.example('train', index)
     layout = task.grids.layout(example.meta['seed'])
     start = tuple(example.meta['state'])
-    assert example.prompt == layout.told() + told(start)
+    assert example.prompt == layout.described() + observed(start)
     assert start[:2] != layout.goal
     found = task.recorded(example)
     assert found == task.recorded(example) and len(found) == task.num_recorded
@@ -44,7 +44,7 @@ def test_episodes_are_walks_in_the_grid():
       state, (*read, last) = start, [told for _, told in episode.turns]
       moves = [move for move, _ in episode.turns]
       states = [state := layout.next(state, LETTERS.index(m)) for m in moves]
-      assert read == list(map(told, states[:-1])) and last == ''
+      assert read == list(map(observed, states[:-1])) and last == ''
       done = state[:2] == layout.goal
       assert episode.reward == done and episode.truncated != done
       assert len(moves) == 3 or done

@@ -15,12 +15,12 @@ def test_moves_are_those_of_a_shortest_way():
     grid = grids.example('train', index)
     layout = grids.layout(grid.meta[SEED])
     words = grids.actions(grid)
-    assert example.prompt.startswith(layout.told())
+    assert example.prompt.startswith(layout.described())
     episode = grids.make(grid)
     told = episode.reset(grid.meta[SEED]).observation
     place = 0
     while told != example.prompt:
-      told = layout.told() + episode.step(words[place]).observation
+      told = layout.described() + episode.step(words[place]).observation
       place += 1
     assert example.answer == words[place]
     places.add(place)

@@ -140,7 +140,7 @@ class GymnasiumEpisode(Environment):
     self._total = 0.0
     found, _ = self._env.reset(seed=seed)
     self._fails = False
-    return Reply(self._told(found), state=self._state(found))
+    return Reply(self._observed(found), state=self._state(found))
 
   def step(self, action: str) -> Reply:
     """The next observation, or the actions if this is none."""
@@ -163,7 +163,7 @@ class GymnasiumEpisode(Environment):
     self._total += float(reward)
     solved = bool(terminated) and self._total >= self._task.solved
     return Reply(
-      self._told(found),
+      self._observed(found),
       rewards={
         base.OUTCOME: float(solved),
         REWARD: float(reward),
@@ -202,7 +202,7 @@ class GymnasiumEpisode(Environment):
     elif env is not None:
       self._idle.append(env)
 
-  def _told(self, found):
+  def _observed(self, found):
     if self._task.shown == 'ansi':
       return _MARKED.sub(r'[\1]', self._env.render())
     return found if isinstance(found, str) else f'{_plain(found)}\n'
