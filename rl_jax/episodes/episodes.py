@@ -1,6 +1,6 @@
 """Episodes: turns of the policy on the device, of environments in workers.
 
-The verifier of tasks that are environments. Ids in the record are those that
+The runner of tasks that are environments. Ids in the record are those that
 were sampled or put there; nothing is encoded twice. After each turn the host
 reads the tokens once, asks the environments of its own rows, and puts what they
 say after the rows.
@@ -100,7 +100,7 @@ class UnweightedRewardWarning:
       )
 
 
-class Episodes(Journaled):
+class EpisodeRunner(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
   journal: a JournaledPool around a SessionPool.

@@ -313,10 +313,10 @@ def _different(config, policy, mesh, draws):
 def _prompt_set(config, policy, mesh, split):
   """The prompts; of episodes with the environments' first observations."""
   with contextlib.ExitStack() as stack:
-    verifier = None
+    runner = None
     if config.rollout.turns is not None:
       settings = dataclasses.replace(config.verifier, on_device=False)
       config = dataclasses.replace(config, verifier=settings)
-      verifier = assembly.make_verifier(config, None, policy.tokenizer, mesh)
-      stack.callback(verifier.close)
-    yield assembly.make_prompts(config, policy, verifier, split)
+      runner = assembly.make_runner(config, None, policy.tokenizer, mesh)
+      stack.callback(runner.close)
+    yield assembly.make_prompts(config, policy, runner, split)

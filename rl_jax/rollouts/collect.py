@@ -125,9 +125,9 @@ class RolloutConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Judging:
-  """Who gives numbers to sampled rows: verifier, reward models and judges."""
+  """Who gives numbers to sampled rows: runner, reward models and judges."""
 
-  verifier: Any
+  runner: Any
   learned: LearnedRewards = NO_LEARNED
   judges: Judges = NO_JUDGES
 
@@ -151,7 +151,7 @@ class Collector:
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.key = selector, key
-    self.verifier = judging.verifier
+    self.runner = judging.runner
     self._learned, self._judges = judging.learned, judging.judges
     self._add_scores = functools.partial(
       with_learned, {**self._learned.weights, **self._judges.weights}
@@ -354,9 +354,9 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
-    said, sides = self.verifier.said(texts, own), self._sides
+    said, sides = self.runner.said(texts, own), self._sides
     outcomes = self._judges.add(
-      self.verifier.outcomes(traj, examples, texts, due_B),
+      self.runner.outcomes(traj, examples, texts, due_B),
       examples,
       said,
       traj.group_size,
@@ -373,8 +373,8 @@ class Collector:
       reward_NG=total_rewards(components, self._weights, traj.group_size),
       tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
-      shown=self.verifier.shown(),
-      metrics={**self.verifier.metrics(), **self._judges.metrics()},
+      shown=self.runner.shown(),
+      metrics={**self.runner.metrics(), **self._judges.metrics()},
       beats_NGG=self._judges.beats_NGG,
     ), components
 

@@ -127,7 +127,7 @@ class Sampler:
     engine = collector.engine
     if transforms:
       engine = engine.variant(transforms)
-    return collector.verifier.play(
+    return collector.runner.play(
       engine, self._params, traj, collector.key, examples, **more
     )
 

@@ -100,7 +100,7 @@ class WindowedCollector(Collector):
     traj = self._trajectories(policy_version)
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
-    traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
+    traj = self.runner.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)
     waits_B = self.windows.rows['open_B']

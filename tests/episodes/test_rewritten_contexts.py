@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.turns import TurnConfig, TurnFormat, check
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
@@ -239,7 +239,7 @@ def test_the_turn_before_an_observation_has_one_end(ends):
     begun=True,
   )
   finished, room = bool(ends), 99
-  found = Episodes._next_ids(
+  found = EpisodeRunner._next_ids(
     SimpleNamespace(_format=form), player, finished, room
   )
   assert found == ([10, 9, 1, 2, 65, 3], True)
