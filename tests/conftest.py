@@ -159,7 +159,7 @@ def _played():
 
 @pytest.fixture(scope='session')
 def make_episodes():
-  """The function of tests/played.py: (task, tokenizer, turns) -> EpisodeRunner."""
+  """The function of tests/played.py, which makes an EpisodeRunner."""
   return _load('played').make_episodes
 
 

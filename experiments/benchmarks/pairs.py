@@ -51,9 +51,9 @@ class Pairs:
       np.ones(prompts, np.float32),
       groups,
     )
-    whole = mesh_lib.replicated(mesh)
+    replicated = mesh_lib.replicated(mesh)
     rows = recorded_rows(arrays, records, shape.new_tokens)
-    self._rows, self._groups = jax.device_put((rows, groups), whole)
+    self._rows, self._groups = jax.device_put((rows, groups), replicated)
     optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
     params = params_lib.init_params(cfg, key, mesh)
     method = dpo.get_method()

@@ -200,8 +200,8 @@ class RecordedSource:
       responses=responses,
     )
     self._check_agreement(done)
-    whole = mesh_lib.replicated(self.mesh)
-    return processes.put(traj, whole), done
+    replicated = mesh_lib.replicated(self.mesh)
+    return processes.put(traj, replicated), done
 
   def read(
     self, indices: np.ndarray, first_serial: int

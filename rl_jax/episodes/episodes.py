@@ -199,7 +199,7 @@ class EpisodeRunner(Journaled):
 
   def _exchange(self, engine, sides, own):
     """Turns until all episodes are over; own: rows of this process."""
-    whole = mesh_lib.replicated(engine.mesh)
+    replicated = mesh_lib.replicated(engine.mesh)
     for _ in range(self._turns.max_turns * self._players):
       hosts = [self._read(side.tokens, own) for side in sides]
       acting = []
@@ -213,7 +213,7 @@ class EpisodeRunner(Journaled):
           if self._players == 1 and engine.narrowed is not None:
             side.playing = engine.narrowed(side.playing, side.live_B)
           side.playing, side.tokens = engine.turn(
-            side.weights, side.playing, processes.put(said, whole)
+            side.weights, side.playing, processes.put(said, replicated)
           )
       if not any(side.live_B.any() for side in sides):
         break
@@ -479,8 +479,10 @@ class EpisodeRunner(Journaled):
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
     if self._task.traits.rewrites:
       arrays['context_BT'] = side.context_BT.astype(np.int32)
-    whole = mesh_lib.replicated(engine.mesh)
-    return engine.finish(traj, side.playing, **processes.put(arrays, whole))
+    replicated = mesh_lib.replicated(engine.mesh)
+    return engine.finish(
+      traj, side.playing, **processes.put(arrays, replicated)
+    )
 
   def _weights(self, example):
     return self._task.weights_of(example)

@@ -168,9 +168,9 @@ class Collector:
       token_inputs, prompts.task, prompts.tokenizer
     )
     self.rows = mesh_lib.rows(mesh)
-    self.whole = whole = mesh_lib.replicated(mesh)
+    self.replicated = replicated = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
-      lambda function: jax.jit(function, out_shardings=whole)
+      lambda function: jax.jit(function, out_shardings=replicated)
     )
     self.jitted_rows = functools.cache(
       lambda function: jax.jit(function, out_shardings=self.rows)
@@ -306,7 +306,7 @@ class Collector:
           [x[own] for x in arrays], examples[own], piece=wrapper
         )
       if self.apart:
-        traj = processes.put(traj, self.whole)
+        traj = processes.put(traj, self.replicated)
       if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
@@ -419,7 +419,7 @@ class Collector:
       return traj, rounds
     judged = compared.judged(self._judges, self._sides, sides, kind)
     scores = self._learned.compare(traj, kind)
-    scores = {**scores, **processes.put(judged, self.whole)}
+    scores = {**scores, **processes.put(judged, self.replicated)}
     if scores:
       traj = self.jitted(self._add_scores)(traj, scores)
     return traj, rounds
@@ -430,11 +430,11 @@ class Collector:
     learned: scores that the device has already. beats_NGG: see Judges.
     """
     arrays = reward_arrays(components, self._weights)
-    rewards, total, valid = processes.put(arrays, self.whole)
+    rewards, total, valid = processes.put(arrays, self.replicated)
     described = self.jitted(self.row_inputs)(traj)
     if beats_NGG is not None:
       beats_BG = beats_NGG.reshape(-1, traj.group_size)
-      described = {**described, BEATS: processes.put(beats_BG, self.whole)}
+      described = {**described, BEATS: processes.put(beats_BG, self.replicated)}
     traj = traj.replace(
       rewards=rewards,
       reward_B=total,
@@ -456,7 +456,7 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    groups = processes.put(np.asarray(chosen, np.int32), self.whole)
+    groups = processes.put(np.asarray(chosen, np.int32), self.replicated)
     return self.jitted(take_from_rounds)(tuple(trajs), groups)
 
 

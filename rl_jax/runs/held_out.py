@@ -61,13 +61,13 @@ class HeldOut:
         'response to another prompt: it needs two'
       )
     self._batches = count // self._size
-    self._source, self._whole = source, mesh_lib.replicated(source.mesh)
+    self._source, self._replicated = source, mesh_lib.replicated(source.mesh)
     forward = stages.functions.forward
     if self._size % forward.microbatches:
       forward = dataclasses.replace(forward, microbatches=1)
     self._measure = jax.jit(
       functools.partial(measure, forward),
-      out_shardings=self._whole,
+      out_shardings=self._replicated,
       compiler_options=compilation.options(forward.model.platform),
     )
 
@@ -79,7 +79,7 @@ class HeldOut:
     for number in range(self._batches):
       indices = np.arange(self._size) + number * self._size
       traj, _ = self._source.read(indices, 0)
-      traj = processes.put(traj, self._whole)
+      traj = processes.put(traj, self._replicated)
       batch = Batch(frozen=frozen, method=method, traj=traj, key=key)
       found.append(processes.read(self._measure(state, batch)))
     names = [n for n in found[0] if n == 'loss' or n.startswith(SHOWN)]

@@ -259,7 +259,7 @@ class MixedSource:
     assert recorded.selector is not None
     self.selector = _Selectors(sampled.selector, recorded.selector)
     join = functools.partial(_join, sampled.row_inputs)
-    self._join = jax.jit(join, out_shardings=sampled.whole)
+    self._join = jax.jit(join, out_shardings=sampled.replicated)
 
   def collect(
     self,

@@ -247,16 +247,18 @@ class WholeRuns:
 
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
-    of_runs, whole = PartitionSpec('runs'), PartitionSpec()
+    of_runs, replicated = PartitionSpec('runs'), PartitionSpec()
     program = jax.shard_map(
       all_runs,
       mesh=self._mesh,
-      in_specs=(whole, of_runs),
+      in_specs=(replicated, of_runs),
       out_specs=of_runs,
       check_vma=False,
     )
     with jax.set_mesh(self._mesh):
-      shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
+      shared = jax.device_put(
+        self._shared, NamedSharding(self._mesh, replicated)
+      )
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
       compiled = jax.jit(program).lower(shared, runs).compile()
       started = time.perf_counter()  # seconds are those of the runs only
