@@ -138,16 +138,16 @@ def by_comparisons(loaded) -> dict[str, Any]:
 
 
 def scored_rows(
-  comparisons: list[Comparison], found: list[float]
+  comparisons: list[Comparison], results: list[float]
 ) -> list[dict[str, Any]]:
   """{prompt, responses, scores}, the right responses first.
 
-  found: the scores of all responses, in the order of the comparisons.
+  results: the scores of all responses, in the order of the comparisons.
   """
   rows, at = [], 0
   for one in comparisons:
     texts, more = [*one.right, *one.wrong], dict(one.arguments)
-    own = found[at : at + len(texts)]
+    own = results[at : at + len(texts)]
     fields = {'tools': more.pop('tools', None), 'chat_template_kwargs': more}
     fields = {name: value for name, value in fields.items() if value}
     rows.append(

@@ -57,21 +57,21 @@ def main(argv):
     print(table(found))
 
 
-def table(found: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
   """Markdown: the method in front, then its pieces."""
   lines = [
     '| against | cos | ratio | tokens |',
     '|---|---|---|---|',
-    f'| the baseline | {found["cos"]:.4f} | {found["ratio"]:.4f} | |',
+    f'| the baseline | {results["cos"]:.4f} | {results["ratio"]:.4f} | |',
   ]
-  for path, x in found['pieces'].items():
+  for path, x in results['pieces'].items():
     lines.append(
       f'| without {path} | {x["cos"]:.4f} | {x["ratio"]:.4f} | '
       f'{100 * x["tokens"]:.1f}% |'
     )
   shares = ('tokens_stopped', 'rows_changed', 'groups_dropped', 'selection')
-  lines += ['', f'acts: {"yes" if found["acts"] else "no"}']
-  lines += [f'{name}: {100 * found[name]:.1f}%' for name in shares]
+  lines += ['', f'acts: {"yes" if results["acts"] else "no"}']
+  lines += [f'{name}: {100 * results[name]:.1f}%' for name in shares]
   return '\n'.join(lines)
 
 

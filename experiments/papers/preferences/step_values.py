@@ -148,11 +148,11 @@ def main(argv: Sequence[str]) -> None:
     print(json.dumps(found))
 
 
-def best_of(found: list[Walks], policy: Any, values: Any) -> dict[str, float]:
+def best_of(walks: list[Walks], policy: Any, values: Any) -> dict[str, float]:
   """Mean success over grids for each number of draws."""
   success = {n: [] for n in DRAWS}
   for (grid, own_SA), (_, other_SA) in zip(
-    _scored(found, policy), _scored(found, values), strict=True
+    _scored(walks, policy), _scored(walks, values), strict=True
   ):
     for n in DRAWS:
       best_SA = walks_lib.best_of_n(np.exp(own_SA), other_SA - own_SA, n)
@@ -160,11 +160,11 @@ def best_of(found: list[Walks], policy: Any, values: Any) -> dict[str, float]:
   return {f'best_of_{n}': float(np.mean(x)) for n, x in success.items()}
 
 
-def _scored(found: list[Walks], policy: Any) -> list[tuple[Walks, np.ndarray]]:
+def _scored(walks: list[Walks], policy: Any) -> list[tuple[Walks, np.ndarray]]:
   """Grids with the log-probs of moves in their states; one call for all."""
-  logp_SA = policy([prompt for grid in found for prompt in grid.prompts])
-  ends = np.cumsum([len(grid.prompts) for grid in found])
-  return list(zip(found, np.split(logp_SA, ends[:-1]), strict=True))
+  logp_SA = policy([prompt for grid in walks for prompt in grid.prompts])
+  ends = np.cumsum([len(grid.prompts) for grid in walks])
+  return list(zip(walks, np.split(logp_SA, ends[:-1]), strict=True))
 
 
 if __name__ == '__main__':
