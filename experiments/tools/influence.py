@@ -1,7 +1,7 @@
 """What a method and each of its pieces do to the gradient, in a short run.
 
-  python -m experiments.influence --config=configs/worlds/chain.py --method=dapo
-    --set=model.path=runs/chain_warm --iterations=4
+  python -m experiments.tools.influence --config=configs/worlds/chain.py
+    --method=dapo --set=model.path=runs/chain_warm --iterations=4
 
 On the minibatches of the method's own rollouts: cosine and ratio of norms of
 its gradient against that of its baseline (--baseline; by default what its
