@@ -47,7 +47,7 @@ def programs() -> dict[str, str]:
 
 
 def page() -> str:
-  """What --help prints."""
+  """The page that --help prints."""
   known = programs()
   lines = [
     'usage: rl-jax COMMAND [--FLAG=VALUE ...]',

@@ -83,7 +83,7 @@ def ended(code: int) -> str:
 
 
 def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
-  """What pipeline.json says is finished.
+  """The finished stages by pipeline.json.
 
   Raises: ValueError if a finished stage has another command today.
   """

@@ -1,4 +1,4 @@
-"""What programs call: train a policy, and measure one.
+"""The functions of programs: `train` a policy, and `evaluate` one.
 
 import rl_jax
 from configs.worlds import bandit

@@ -105,7 +105,7 @@ class StoppingConfig:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class DiagnosticsConfig:
-  """What a run measures besides; it changes no other number.
+  """Further measurements of a run; they change no other number.
 
   influence_every: iterations between measurements of what the method and each
   of its pieces do to the gradient (learning.influence); 0: never. A measured

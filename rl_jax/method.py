@@ -88,7 +88,7 @@ class Method(struct.PyTreeNode, kw_only=True):
   reference: ReferenceRule = struct.field(pytree_node=False, default=Frozen())
 
   def slot(self, name: str) -> Any:
-    """What the method has in a slot: a tuple of pieces, a piece or None."""
+    """The content of a slot: a tuple of pieces, a piece or None."""
     return getattr(self, name)
 
   def pieces(self) -> Iterator[tuple[str, Piece]]:
@@ -106,7 +106,7 @@ class Method(struct.PyTreeNode, kw_only=True):
     return [item for item in self.pieces() if item[0].split('.')[0] == slot]
 
   def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[Any]:
-    """What the pieces read: names (entropy, values, ...) and statistics.
+    """The names (entropy, values, ...) and statistics that the pieces read.
 
     Losses always have logp; only pieces of CREDIT_SLOTS declare it.
     slots: only of these; LOSS_SLOTS are those that an update computes.
@@ -168,7 +168,7 @@ class Method(struct.PyTreeNode, kw_only=True):
     return {path: x for path, x in states.items() if x is not None}
 
   def init_params(self) -> dict[str, Any]:
-    """What losses and weights learn by gradient besides the policy, by path."""
+    """Parameters that losses and weights learn besides the policy, by path."""
     params = {path: piece.init_params() for path, piece in self.pieces()}
     return {path: x for path, x in params.items() if x is not None}
 

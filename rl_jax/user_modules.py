@@ -66,7 +66,7 @@ _refusing: list[bool] = []  # not empty: nothing may be loaded
 
 
 def add(text: str) -> types.ModuleType:
-  """What --import names: PATH.py, or a module as in my_package.my_task.
+  """Imports what --import names: PATH.py, or a module like my_package.my_task.
 
   Raises:
     FileNotFoundError: there is no such file.

@@ -24,6 +24,7 @@ import jax  # noqa: E402
 from jax._src.interpreters import mlir  # noqa: E402
 import pytest  # noqa: E402
 
+from rl_jax.records import metrics  # noqa: E402
 from rl_jax.runtime import mesh as mesh_lib  # noqa: E402
 
 # Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
@@ -62,7 +63,7 @@ def pytest_collection_modifyitems(items):
 mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 _SLOW = itertools.count(1)
-_MOST_PROGRAMS = 4000
+_MOST_PROGRAMS = 2500
 _kept = 0  # programs that fixtures held when the others were let go
 
 
@@ -149,6 +150,57 @@ def world_rows():
 def plain_forward():
   """The function of tests/plain_model.py: row by row, without a cache."""
   return _load('plain_model').plain_forward
+
+
+@pytest.fixture(scope='session')
+def make_config():
+  """(method, **changes) -> the bandit without evaluation.
+
+  Changes are overrides by path (__ for a dot). Rewards are computed in this
+  process unless a test sets workers.
+  """
+
+  from configs.worlds import bandit
+  from rl_jax.overrides import override
+
+  def make(method, **changes):
+    config = bandit.get_config(method)
+    own = {'evaluation__every': '0', 'verifier__num_workers': '0'}
+    for path, text in {**own, **changes}.items():
+      config = override(config, path.replace('__', '.'), text)
+    return config
+
+  return make
+
+
+@pytest.fixture(scope='session')
+def stripped():
+  """Rows of metrics -> the same without what may differ between two runs."""
+
+  def strip(rows):
+    return [
+      {k: v for k, v in row.items() if not k.startswith('time/')}
+      for row in rows
+    ]
+
+  return strip
+
+
+@pytest.fixture(scope='session')
+def rows_of(stripped):
+  """The directory of a run -> its metrics, stripped."""
+  return lambda folder: stripped(
+    metrics.read_jsonl(pathlib.Path(folder) / 'metrics.jsonl')
+  )
+
+
+@pytest.fixture(scope='session')
+def record(rows_of):
+  """The directory of a run -> (its metrics, stripped, and its responses)."""
+  return lambda folder: (
+    rows_of(folder),
+    metrics.read_jsonl(folder / 'rollouts.jsonl'),
+  )
 
 
 @pytest.fixture(scope='session', name='Played')

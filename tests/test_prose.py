@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ('rl_jax', 'configs', 'experiments', 'docs', 'tests')
-PAGES = ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')
+PAGES = ('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'BUILD_NOTES.md')
 # Generated from other files, or the list of patterns itself.
 EXCLUDED = ('tests/test_prose.py',)
 EXCLUDED_FOLDERS = {'generated', '_build', 'data', '__pycache__'}

@@ -1,4 +1,4 @@
-"""What every method must satisfy, on the rollout of `toy`.
+"""Checks that every method must pass, on the rollout of `toy`.
 
 CHECKS is the table that tests/methods/test_common.py runs on every method of
 configs/methods, and `python -m experiments.check_piece` on a piece of a user's.
@@ -82,7 +82,7 @@ def _assert_within(actual, expected, what, atol):
 
 
 def differing(what: str, actual: Any, expected: Any, wrong: Any) -> str:
-  """Where two arrays differ, and by how much at the first place."""
+  """The places where two arrays differ, and the first difference."""
   place = tuple(int(x) for x in np.argwhere(wrong)[0])
   names = ('row', 'token', 'output')
   where = ', '.join(f'{n} {i}' for n, i in zip(names, place, strict=False))

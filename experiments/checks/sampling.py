@@ -1,4 +1,4 @@
-"""What transforms of logits and selectors of prompts must satisfy.
+"""Checks of transforms of logits and of selectors of prompts.
 
 As in `common`, a check raises AssertionError saying what differs.
 """

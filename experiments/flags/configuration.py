@@ -141,7 +141,7 @@ def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
 
 
 def baseline_of(name: str) -> str:
-  """What a method changes: BASELINE of configs/methods/NAME.py, or grpo."""
+  """The method that a method changes: BASELINE of its file, or grpo."""
   module = _module('configs.methods', _split_variant(name)[0], 'method')
   return getattr(module, 'BASELINE', 'grpo')
 

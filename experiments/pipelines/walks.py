@@ -10,7 +10,7 @@ from rl_jax.worlds.key_door_words import ACTIONS, observed
 
 @dataclasses.dataclass(frozen=True)
 class Walks:
-  """What can be reached in a grid, from the start, state 0.
+  """The states that can be reached in a grid from the start, state 0.
 
   prompts: of each state, as in worlds.RecordedMoves. next_SA: states after the
   actions. goal_S: 1 at the goal, which is not left.

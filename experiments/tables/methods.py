@@ -34,7 +34,7 @@ def docstring(name: str) -> str:
 
 
 def summary(name: str) -> str:
-  """What follows 'NAME: ' in the first line of the docstring."""
+  """The first line of the docstring, without 'NAME: '."""
   text = docstring(name).split('\n\n')[0]
   return ' '.join(text.split()).partition(': ')[2]
 
@@ -57,7 +57,7 @@ def pieces(method: Method) -> str:
 
 
 def problems(name: str) -> list[str]:
-  """What the docstring of a method lacks, each with an example."""
+  """The problems of a method's docstring, each with an example."""
   found, missing = parts(name), []
   if not (10 < len(summary(name)) < 100 and summary(name).endswith('.')):
     missing.append(

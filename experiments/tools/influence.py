@@ -1,4 +1,4 @@
-"""What a method and each of its pieces do to the gradient, in a short run.
+"""The influence of a method and its pieces on the gradient, in a short run.
 
   python -m experiments.tools.influence --config=configs/worlds/chain.py
     --method=dapo --set=model.path=runs/chain_warm --iterations=4

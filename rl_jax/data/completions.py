@@ -7,7 +7,7 @@ from rl_jax.tasks.base import Example, RecordedResponse
 
 
 def closing_ids(tokenizer: Any) -> tuple[int, ...]:
-  """What the chat template writes after the end of an assistant's last turn.
+  """The tokens of the chat template after the end of an assistant's last turn.
 
   ChatML's newline, say; () without a template.
   """

@@ -150,7 +150,7 @@ class RecordedSource:
 
   @functools.cached_property
   def stop(self) -> Stop:
-    """What ends a response: the tokenizer's end tokens."""
+    """The end of a response: the tokenizer's end tokens."""
     return make_stop(self.prompts.tokenizer, ())
 
   def collect(

@@ -28,7 +28,7 @@ from rl_jax.runtime.platform import Platform
 
 @dataclasses.dataclass(frozen=True)
 class EngineConfig:
-  """What the calls of an engine do; slots and cache_tokens: see generate.
+  """The settings of an engine's calls; slots and cache_tokens: see generate.
 
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.

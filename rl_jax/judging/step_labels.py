@@ -1,4 +1,4 @@
-"""Where the steps of recorded responses end, and what is known of them."""
+"""The ends and the labels of the steps of recorded responses."""
 
 from collections.abc import Sequence
 from typing import Any

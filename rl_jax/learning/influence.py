@@ -1,7 +1,8 @@
-"""What a method does to the gradient: it, its baseline, and it without a piece.
+"""The influence of a method and of its pieces on the gradient.
 
-All see the same rows and weights. Gradients are those of the policy's weights
-(a value head and what pieces learn are left out):
+The method, its baseline and the method without a piece see the same rows and
+weights. Gradients are those of the policy's weights (a value head and what
+pieces learn are left out):
 
   cos = <g, g'> / (|g| |g'|)      ratio = |g| / |g'|
 

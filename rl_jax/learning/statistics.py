@@ -69,7 +69,7 @@ def name_of(need: Any) -> str:
 def model_needs(
   method: Method, slots: tuple[str, ...] | None = None
 ) -> frozenset[Any]:
-  """What the model computes of the method's needs; the rest is elsewhere."""
+  """The needs of the method that the model computes; others are elsewhere."""
   return frozenset(
     need
     for need in method.needs(slots)

@@ -48,7 +48,7 @@ class UpdateConfig:
 
 
 class Batch(struct.PyTreeNode, kw_only=True):
-  """What all optimizer steps of one rollout read.
+  """The data of all optimizer steps of one rollout.
 
   frozen: parameters that are not trained, and the named policies. traj: rows
   with rewards and advantages. key: of the run.

@@ -141,7 +141,7 @@ def make_scores(
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class Draws:
-  """What is drawn: num_samples responses to each of num_prompts of a split.
+  """The draws: num_samples responses to each of num_prompts of a split.
 
   until: tokens from this text on do not count, nor do responses without it:
   with '</think>' those of the reasoning do. None: all tokens do.

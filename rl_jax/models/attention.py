@@ -16,7 +16,7 @@ WHOLE_KEYS = 1024
 
 
 class Limits(NamedTuple):
-  """What the scores of a layer are limited to.
+  """The limits of a layer's attention scores.
 
   cap: they become cap * tanh(score / cap); None: as they are. window: a query
   sees keys less than so many tokens before it; None: all before it.

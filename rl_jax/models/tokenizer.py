@@ -27,7 +27,7 @@ Conversation = tuple[Sequence[Message], bool]
 
 
 class Tokenizer(Protocol):
-  """What tasks and rollouts use."""
+  """The tokenizer that tasks and rollouts use."""
 
   @property
   def bos_id(self) -> int | None:

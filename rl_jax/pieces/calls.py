@@ -61,7 +61,7 @@ class PieceError(ValueError):
 
 
 def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
-  """What a loss or weight returns.
+  """Calls a loss or weight, and checks what it returns.
 
   Args:
     path: of the piece in its method, for messages.
@@ -91,7 +91,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
 
 
 def credit(path: str, piece: Any, ctx: CreditContext) -> CreditOut:
-  """What a piece that runs once a rollout returns.
+  """Calls a piece that runs once a rollout, and checks what it returns.
 
   Raises: PieceError as `loss`; the value is [B] or [B, T], of a group filter
     [N], of a value target also [B, T, H], of pairs Edges.

@@ -1,4 +1,4 @@
-"""What every piece may declare, and the decorator of pieces.
+"""The base of all pieces, with all that one may declare, and the decorator.
 
 A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
@@ -31,7 +31,7 @@ _Piece = TypeVar('_Piece')
 
 
 class CheckContext(NamedTuple):
-  """What a piece may look at before the run; what is not known yet is None.
+  """What a piece may check before the run; None: not known yet.
 
   A method is checked by itself, then with the task and the configuration of the
   rollout, and its selector and rollout wrapper again with the prompts.

@@ -47,7 +47,7 @@ def train_state(
 
 
 class _NoTokenizer:
-  """Which ids end a response does not change the program."""
+  """A stand-in for a tokenizer: which ids end a response changes no program."""
 
   eos_ids = (0,)
 

@@ -125,7 +125,7 @@ class RolloutConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Judging:
-  """Who gives numbers to sampled rows: runner, reward models and judges."""
+  """The sources of rewards of sampled rows: runner, reward models, judges."""
 
   runner: Any
   learned: LearnedRewards = NO_LEARNED

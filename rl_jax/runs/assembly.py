@@ -59,7 +59,7 @@ Runner = TextVerifier | TokenVerifier | EpisodeRunner
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
-  """What a run in the loop is made of; state and policies are at step 0."""
+  """The parts of a run in the loop; state and policies are at step 0."""
 
   mesh: jax.sharding.Mesh
   policy: Policy
@@ -78,7 +78,7 @@ class Parts:
   sampling_frozen: dict[str, Any] | None
 
   def beside_sampler(self) -> dict[str, Any]:
-    """What sampling reads besides the trained weights."""
+    """The inputs of sampling besides the trained weights."""
     if self.sampling_frozen is None:
       return self.policies.frozen()
     return self.sampling_frozen
@@ -154,7 +154,7 @@ def _warn_of_idle_pieces(config, policy):
 
 
 def _probe(config, policy, stages, method, mesh):
-  """What measures influence in the loop, if the run asks for it."""
+  """The probe of influence in the loop, if the run asks for it."""
   if not config.diagnostics.influence_every:
     return None
   baseline = config.diagnostics.baseline or config.method

@@ -235,7 +235,7 @@ def run_of(checkpoint: str) -> ExperimentConfig | None:
 
 
 def base_of(checkpoint: str) -> str:
-  """What adapters are of: the model that a run began with, if it had one."""
+  """The base model of adapters, which a run began with, if it had one."""
   run = run_of(checkpoint)
   path = None if run is None else run.model.path
   return checkpoint if path is None else path

@@ -196,7 +196,7 @@ def stage(
 def make_rewards(
   config: ExperimentConfig, tokenizer: Any, mesh: jax.sharding.Mesh
 ) -> LearnedRewards:
-  """What the collector adds to the rewards of the task."""
+  """The learned rewards that the collector adds to those of the task."""
   if not config.reward_models:
     return NO_LEARNED
   models, params = [], {}

@@ -1,4 +1,4 @@
-"""What follows from a row of metrics when the host has read it."""
+"""Acts on a row of metrics once the host has read it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What a run saves: checkpoints to continue, the best ones, weights only."""
+"""Saves checkpoints to continue from, the best ones, and weights only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib

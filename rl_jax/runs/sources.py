@@ -1,4 +1,4 @@
-"""Where the rows of an iteration come from: the sampler, data, or both."""
+"""The sources of an iteration's rows: the sampler, data, or both."""
 
 from collections.abc import Callable
 import dataclasses
@@ -32,7 +32,7 @@ from rl_jax.types import GroupSummary, Trajectories
 
 
 class Source(Protocol):
-  """What gives the rows of an iteration.
+  """A source of the rows of an iteration.
 
   selector: chooses their prompts; checkpoints hold its state. stop: what ends a
   response.

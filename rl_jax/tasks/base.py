@@ -1,4 +1,4 @@
-"""What a task is: numbered prompts, and named reward components of a response.
+"""Tasks: numbered prompts, and named reward components of a response.
 
 Nothing in this package imports JAX at module level, because reward workers
 import it: the jittable verifiers live in `device_verifiers`.
@@ -85,7 +85,7 @@ class RecordedResponse:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskTraits:
-  """What a run asks of a task before it asks for prompts.
+  """The properties of a task that a run reads before it asks for prompts.
 
   No trait is part of a configuration: a task whose trait depends on a field
   writes `traits` as a property.
@@ -187,7 +187,7 @@ class Task(user_modules.NamesCode, abc.ABC):
   # No property: dataclasses write a field of this name into the instance.
   @functools.cached_property
   def reward_weights(self) -> Mapping[str, float]:
-    """What each component of the reward counts; by default the outcome."""
+    """The weight of each component of the reward; by default the outcome."""
     return {OUTCOME: 1.0}
 
   @property

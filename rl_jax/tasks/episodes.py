@@ -1,4 +1,4 @@
-"""What an environment is: an episode in which text answers text.
+"""Environments: episodes in which text answers text.
 
 An episode is a function of (example, seed, actions): so a lost one is found
 again by repeating its actions, and a run that continues has the same episodes.
@@ -15,7 +15,7 @@ from rl_jax import checks
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
-  """What a frozen model is asked, in place of a turn of the policy.
+  """A question to a frozen model, in place of a turn of the policy.
 
   partner: its name in the configuration's `partners`, which the task has in
   `asks`. text: the question. candidates: () asks for a greedy answer in text;
@@ -31,7 +31,7 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-  """What an environment says after `reset` or a step.
+  """The reply of an environment to `reset` or a step.
 
   observation: text that the policy reads next, all of it new. In a game a tuple
     of what each player has heard since the reply before; what `reset` says ends

@@ -1,4 +1,4 @@
-"""What answers to problems of reasoning-gym are worth.
+"""Scores of answers to problems of reasoning-gym.
 
 Its scorers were written for answers that mean no harm: some run the answer as
 Python, some take as long as the answer likes, raise on what they cannot read,

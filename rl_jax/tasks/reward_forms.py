@@ -1,5 +1,4 @@
-"""Forms of reward functions: ours, TRL's and verl's, distinguished by
-parameters.
+"""Forms of reward functions, by their parameters: ours, TRL's and verl's.
 
   ours   (example, response) -> a number, or a dict of numbers with `reward`
   TRL    (prompts, completions, **columns) -> a list with a number for each
@@ -51,7 +50,7 @@ _Kind = inspect.Parameter
 
 
 class Form(enum.Enum):
-  """Whose parameters a function has."""
+  """The library whose parameters a function has."""
 
   OURS = 'ours'
   TRL = 'TRL'
@@ -61,7 +60,7 @@ class Form(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-  """What a function says of a response.
+  """The judgement of a function on a response.
 
   reward: None where the function does not apply. more: what else it measured.
   """

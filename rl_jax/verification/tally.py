@@ -1,4 +1,4 @@
-"""What a pool counts and says of the calls of its workers."""
+"""Counts and messages of a pool about the calls of its workers."""
 
 import collections
 from collections.abc import Sequence

@@ -83,7 +83,7 @@ class BracketPrograms(Task):
 
 
 def graded(opened: str, program: str) -> float:
-  """What a program earns after brackets that are open."""
+  """The reward of a program after open brackets."""
   if not program or set(program) - set(OPEN + CLOSE):
     return NO_PROGRAM
   stack = list(opened)

@@ -1,4 +1,4 @@
-"""What is said in KeyDoor: actions and states."""
+"""The words of KeyDoor: actions and states."""
 
 # Words of the actions, in the order of ACTIONS.
 ACTIONS = ('up', 'down', 'left', 'right', 'take', 'open')

@@ -88,7 +88,7 @@ class Motifs(Task):
     return Example(prompt=letter, answer='', id=index, meta={'split': split})
 
   def annotator(self, index: int) -> int | None:
-    """Who compared the texts of that index."""
+    """The annotator who compared the texts of that index."""
     return index % self.annotators if self.annotators else None
 
   def gold(self, text: str, second: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""What a small frozen partner has to know, as prompts and targets."""
+"""Lessons of a small frozen partner, as prompts and targets."""
 
 import abc
 import dataclasses
@@ -10,7 +10,7 @@ from rl_jax.tasks.base import Example, Task
 
 
 class Lessons(abc.ABC):
-  """What a task adds whose partner can learn its part from examples."""
+  """The base of tasks whose partner can learn its part from examples."""
 
   @property
   @abc.abstractmethod

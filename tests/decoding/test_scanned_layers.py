@@ -22,16 +22,11 @@ from rl_jax.decoding.drafts.speculative import (
 from rl_jax.decoding.generate import Limits, filled
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.runtime.platform import Platform
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=3,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=3, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 WINDOWED = dataclasses.replace(CFG, window=3, windowed=(0, 2))
 ADAPTED = dataclasses.replace(CFG, lora_rank=2)

@@ -13,20 +13,14 @@ from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.decoding.turn_decode import Observations
-from rl_jax.models import kv_cache
+from rl_jax.models import kv_cache, presets
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY, Turns
 
-CFG = models.ModelConfig(
-  vocab_size=13,
-  num_layers=2,
-  width=24,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=6,
-  mlp_size=40,
+CFG = presets.small(
+  vocab_size=13, width=24, num_heads=4, head_size=6, mlp_size=40
 )
 N, G, P, T, TURN, MOST = 3, 2, 4, 24, 4, 5
 B = N * G

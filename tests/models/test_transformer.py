@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 
 from rl_jax import models
-from rl_jax.models import decoding, products
+from rl_jax.models import decoding, presets, products
 from rl_jax.models import params as params_lib
 
-CFG = models.ModelConfig(
-  vocab_size=19,
-  num_layers=2,
-  width=24,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=6,
-  mlp_size=40,
+CFG = presets.small(
+  vocab_size=19, width=24, num_heads=4, head_size=6, mlp_size=40
 )
 VARIANTS = {
   'llama': dataclasses.replace(

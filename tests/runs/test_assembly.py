@@ -145,7 +145,7 @@ def test_a_run_without_a_checkpoint_is_named(config, mesh, tmp_path):
 
 def test_a_step_of_a_model_is_refused(mesh, tmp_path):
   """Only a work directory of training has steps; it is not ignored."""
-  with pytest.raises(ValueError, match='no work directory .* no step 3'):
+  with pytest.raises(ValueError, match='is not a work directory .* no step 3'):
     policy_lib.load_checkpoint(str(tmp_path), mesh, 3)
 
 

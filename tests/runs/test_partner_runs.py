@@ -16,7 +16,6 @@ from rl_jax.models.files import model_dir
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.planning import memory_plan
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import assembly, fingerprints, loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform
@@ -79,17 +78,8 @@ def make_config(task, path, iterations=3, workers=0, **limits):
   )
 
 
-def record(workdir):
-  """Metrics without times, and episodes."""
-  rows = [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(workdir / 'metrics.jsonl')
-  ]
-  return rows, read_jsonl(workdir / 'rollouts.jsonl')
-
-
 @pytest.mark.slow
-def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path):
+def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path, record):
   """E0, though a worker is killed while answers are on their way."""
   whole, parts = tmp_path / 'whole', tmp_path / 'parts'
   loop.Trainer(make_config(task, oracle), str(whole)).run()

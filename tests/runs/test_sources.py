@@ -46,16 +46,8 @@ def small(method, **changes):
   return config
 
 
-def rows_of(folder):
-  """Metrics without times."""
-  return [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(folder / 'metrics.jsonl')
-  ]
-
-
 @pytest.mark.slow
-def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
+def test_a_mixture_continues_bit_for_bit(toy, tmp_path, rows_of):
   """E0: HyPO on half data, half samples, with both orders in the checkpoint."""
   config = small(toy.get_method('hypo'), rollout__logged_prompts='4')
   loop.Trainer(config, str(tmp_path / 'whole')).run()
@@ -73,7 +65,7 @@ def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(('method', 'rows'), [('dpo', '2'), ('kto', '3')])
-def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
+def test_recorded_rows_in_one_program(toy, tmp_path, method, rows, rows_of):
   """E1: losses of the loop, and its rows of other prompts."""
   config = small(
     toy.get_method(method), task__task__digits='1', rollout__group_size=rows
@@ -86,7 +78,7 @@ def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
       np.testing.assert_allclose(row[name], expected[name], rtol=1e-4)
 
 
-def test_labels_with_a_reference_point(toy, tmp_path):
+def test_labels_with_a_reference_point(toy, tmp_path, rows_of):
   """KTO on single labels: its own row for the reference point."""
   task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
   config = small(toy.get_method('kto'), iterations='2')
@@ -107,7 +99,7 @@ def refused(config, message):
     validate(config)
 
 
-def test_held_out_pairs_are_measured(toy, tmp_path):
+def test_held_out_pairs_are_measured(toy, tmp_path, rows_of):
   """Margin 0 at the reference; above it on rows that were trained."""
   config = small(
     toy.get_method('dpo'),

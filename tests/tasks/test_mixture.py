@@ -13,7 +13,6 @@ from rl_jax.config import EvaluationConfig
 from rl_jax.data.recorded import RecordedSet
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
 from rl_jax.tasks import (
@@ -174,7 +173,7 @@ def test_bad_arguments_are_named(make, message):
 
 
 @pytest.mark.slow
-def test_a_run_in_two_halves_equals_a_whole_one(tmp_path):
+def test_a_run_in_two_halves_equals_a_whole_one(tmp_path, rows_of):
   """Bit for bit, with the method's own selector in each part; shares hold."""
   parts = (MixturePart('small', Bandit(num_contexts=3)),)
   parts += (MixturePart('large', Bandit(num_contexts=8), 3.0),)
@@ -199,12 +198,7 @@ def test_a_run_in_two_halves_equals_a_whole_one(tmp_path):
       changed = dataclasses.replace(config, iterations=iterations)
       with jax.set_mesh(make_mesh(MeshConfig(), jax.devices()[:1])):
         loop.Trainer(changed, str(tmp_path / name)).run()
-    rows.append(
-      [
-        {k: v for k, v in row.items() if not k.startswith('time/')}
-        for row in read_jsonl(tmp_path / name / 'metrics.jsonl')
-      ]
-    )
+    rows.append(rows_of(tmp_path / name))
   whole, halves = rows
   assert halves == whole
   for name in ('', 'rest/', 'rest/small/', 'other/', 'large/'):

@@ -23,7 +23,7 @@ START = 'runs/warm'
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What a paper says, in one line.
+  """A claim of a paper, in one line.
 
   metric: of the table. sign: of the difference; 0: not worse; None: nothing is
     claimed. against: the method of the table that it is compared with.

@@ -119,7 +119,7 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What papers claim, against DPO where nothing is named, and verdicts."""
+  """The claims of papers, against DPO by default, and verdicts."""
   table = [['method', 'claim', 'on', 'difference', '95% paired', 'verdict']]
   for name, several in seen(rows).items():
     for one in several:

@@ -61,7 +61,7 @@ def courses(rows: Sequence[Line]) -> Cells:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What was named before the runs; p adjusted by metric."""
+  """The claims that were named before the runs; p adjusted by metric."""
   table = [['method', 'claim', 'on', 'found', '95% paired', 'seeds', 'verdict']]
   found = {name: one for name, (one,) in seen(rows).items()}
   fall = falls(rows)

@@ -1,4 +1,4 @@
-"""What was seen of every method, from the committed results of papers.
+"""Collects what was seen of every method from the results of papers.
 
 `experiments.tables.all_methods` shows it. noted.jsonl has what was measured in
 runs whose lines were not kept: the difference, its paired 95% where there are

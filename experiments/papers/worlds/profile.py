@@ -1,4 +1,4 @@
-"""What was seen of a method in several worlds."""
+"""The profile of a method: what was seen of it in several worlds."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -269,7 +269,7 @@ def named(name: str) -> str:
 
 
 def baseline_of(name: str) -> str:
-  """What it is compared with; a variant with its method, except in `ALONE`."""
+  """The baseline of a method, or of a variant not in `ALONE` its method."""
   method, variant, _ = name.partition('@')
   if variant and name not in ALONE:
     return method

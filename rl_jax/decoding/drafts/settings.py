@@ -1,4 +1,4 @@
-"""Where the drafts of speculative decoding come from: `rollout.speculative`."""
+"""The sources of drafts for speculative decoding: `rollout.speculative`."""
 
 import dataclasses
 

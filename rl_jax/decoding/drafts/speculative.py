@@ -553,7 +553,7 @@ class ModelDecoder(SpeculativeDecoder):
 
 @dataclasses.dataclass(frozen=True)
 class DraftSource:
-  """Where drafts come from; model: the shape of a DraftModel."""
+  """The source of drafts; model: the shape of a DraftModel."""
 
   drafts: Drafts
   model: models.ModelConfig | None = None
@@ -645,7 +645,7 @@ def _by_model(drafts, model, params, traj) -> Drafting:
 
 
 class DraftState(Stateful):
-  """What the calls of an engine and its variants share; empty without drafts.
+  """The state that an engine's variants share; empty without drafts.
 
   memory: on the device, replicated; {} where no responses are kept.
   model_params: of a draft model, or None.

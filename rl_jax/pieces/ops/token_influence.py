@@ -1,4 +1,4 @@
-"""What a step on a token does to the right responses, for THR and NTHR."""
+"""The effect of a step on a token on the right responses, for THR and NTHR."""
 
 import chex
 import jax.numpy as jnp

@@ -34,7 +34,7 @@ class OutcomeThenProcess(Pairs):
 
   @property
   def components(self) -> tuple[str, str]:
-    """What it reads of the rewards."""
+    """The components of the rewards that it reads."""
     return self.outcome, self.process
 
   def __call__(self, ctx: CreditContext) -> CreditOut:

@@ -41,7 +41,7 @@ class TreeSiblings(Loss):
 
   @property
   def needs(self) -> tuple[Any, ...]:
-    """What the loss reads of the model."""
+    """The statistics that the loss reads."""
     return tuple(self.loss.needs)
 
   def check(self, context: CheckContext) -> None:

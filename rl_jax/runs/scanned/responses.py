@@ -1,4 +1,4 @@
-"""What rows say and earn, be they single responses or episodes."""
+"""Samples and rewards of rows, be they single responses or episodes."""
 
 from typing import Any
 

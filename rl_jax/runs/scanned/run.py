@@ -45,7 +45,7 @@ class Run(struct.PyTreeNode, kw_only=True):
 
 
 class Carry(struct.PyTreeNode, kw_only=True):
-  """What one iteration hands to the next."""
+  """The state that one iteration hands to the next."""
 
   state: TrainState
   selector: Any
@@ -55,7 +55,7 @@ class Carry(struct.PyTreeNode, kw_only=True):
 
 
 class Shared(struct.PyTreeNode, kw_only=True):
-  """What all runs of a program read."""
+  """The inputs that all runs of a program share."""
 
   prompts: Prompts
   recorded: Trajectories | None  # rows of all prompts, if they are learned from

@@ -23,10 +23,6 @@ SEED = 'seed'  # in Example.meta
 class Episodic(base.Task, is_base=True):
   """Base of a task whose responses are episodes: a subclass writes `make`."""
 
-  def supports(self, name: str) -> bool:
-    """It has episodes."""
-    return name == 'make' or super().supports(name)
-
   @abc.abstractmethod
   def make(self, example: Example) -> Environment:
     """An episode that has not started."""

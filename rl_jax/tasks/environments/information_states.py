@@ -8,7 +8,7 @@ from rl_jax.tasks.environments.open_spiel import OpenSpiel, action_names, news
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-  """What a player has read and written before a decision.
+  """The texts that a player has read and written before a decision.
 
   key: its information state in OpenSpiel. texts: read, written, read, ...
   names: numbers of the legal actions by what it may write.

@@ -34,16 +34,11 @@ from rl_jax.decoding.drafts.speculative import (
 )
 from rl_jax.decoding.generate import Limits
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.types import ENVIRONMENT
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=1,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=1, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 N, G, P, T = 4, 4, 5, 24
 KEY = jax.random.key(1)

@@ -1,7 +1,6 @@
 """Checkpoints: bit-exact, atomic, verified, with a fallback (tier E0)."""
 
 import json
-import resource
 import threading
 
 from absl import logging
@@ -265,27 +264,13 @@ def test_saving_a_saved_step_again_writes_nothing(tmp_path):
   assert before == after
 
 
-class file_size_limit:
-  """Makes every write beyond `limit` bytes of a file fail in the kernel."""
-
-  def __init__(self, limit):
-    self.limit = limit
-
-  def __enter__(self):
-    self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.before[1]))
-
-  def __exit__(self, *unused):
-    resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
-
-
 def noise(step):
   return {'x': np.random.default_rng(step).normal(size=200_000)}
 
 
 @pytest.mark.parametrize('policy', ['stop', 'warn'])
 def test_a_failing_disk_keeps_the_previous_step(
-  tmp_path, policy, warnings_seen
+  tmp_path, policy, warnings_seen, file_size_limit
 ):
   """E0: the kernel refuses the writes of step 2; step 1 stays, 3 succeeds."""
   saver = Checkpointer(tmp_path, on_save_error=policy, keep_last=1)

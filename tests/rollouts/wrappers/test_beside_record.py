@@ -8,11 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs.worlds import bandit
 from rl_jax.decoding.generate import start_trajectories
 from rl_jax.judging.verifiers import token_inputs
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.overrides import override
 from rl_jax.pieces.preferences import RecordWins
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.records.metrics import read_jsonl
@@ -155,17 +153,14 @@ def test_the_record_wins(toy, records):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['spin', 'seppo'])
-def test_runs_of_the_bandit(toy, tmp_path, name):
+def test_runs_of_the_bandit(toy, tmp_path, name, make_config):
   """The record becomes more likely than the samples of before."""
-  config = bandit.get_config(toy.get_method(name))
-  for path, text in {
-    'iterations': '12',
-    'rollout.group_size': '2',
-    'evaluation.every': '0',
-    'verifier.num_workers': '0',
-    'method.reference.iterations': '4',
-  }.items():
-    config = override(config, path, text)
+  config = make_config(
+    toy.get_method(name),
+    iterations='12',
+    rollout__group_size='2',
+    method__reference__iterations='4',
+  )
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     loop.Trainer(config, str(tmp_path)).run()
   rows = read_jsonl(tmp_path / 'metrics.jsonl')
