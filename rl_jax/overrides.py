@@ -394,6 +394,15 @@ def _is_piece(value):
   return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
+def _asks_for_pieces(hint):
+  """Whether a field holds a piece of a role, or a tuple of them."""
+  classes = typing.get_args(hint) or (hint,)
+  return any(
+    isinstance(x, type) and x.__module__.startswith('rl_jax.pieces')
+    for x in classes
+  )
+
+
 def _checked_pieces(value, hint, path):
   """The value if it is a piece, None, or (where asked for) pieces in a tuple.
 
@@ -412,6 +421,9 @@ def _checked(value, old, hint, path) -> Any:
   """The value converted to the field's type, or a ValueError naming both."""
   if isinstance(value, int) and not -(2**63) <= value < 2**63:
     raise ValueError(f'{path}: {value} has more than 64 bits')
+  if _asks_for_pieces(hint):
+    # A piece of another role passes: the method says where its place is.
+    return _checked_pieces(value, typing.get_origin(hint) or hint, path)
   if hint is tuple or (hint is Any and (old is None or _is_piece(old))):
     return _checked_pieces(value, hint, path)
   if hint is Any or 'Array' in str(hint):

@@ -24,7 +24,9 @@ def keep_programs(platform: Platform) -> None:
   variable too: then nothing is kept.
   """
   given = 'JAX_COMPILATION_CACHE_DIR' in os.environ
-  if platform.is_cpu or given or jax.config.read('jax_compilation_cache_dir'):
+  # pyrefly: ignore[missing-attribute]  (JAX defines its options at run time)
+  configured = jax.config.jax_compilation_cache_dir
+  if platform.is_cpu or given or configured:
     return
   caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
   folder = pathlib.Path(caches) / 'rl_jax' / 'programs'
