@@ -6,8 +6,8 @@ Cost: about half a minute on 2 CPU cores.
 Expected: of the episodes of the last ten of 60 iterations 0.84 [0.83, 0.86]
   reach the goal, in 11.7 steps of the agent (five seeds, 95%), as many as with
   the best advice; 0.01 before training, when few turns are sub-goals at all.
-  The agent alone (task.listens=False), which has learned for as many steps, has
-  0.50 [0.46, 0.53] in 22 steps; with random sub-goals 0.36 (100 grids).
+  The agent by itself (task.listens=False), which has learned for as many steps,
+  has 0.50 [0.46, 0.53] in 22 steps; with random sub-goals 0.36 (100 grids).
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from rl_jax.tasks import AdvisedKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py on 4 x 4 grids; six turns of one letter."""
+  """configs/keydoor.py on 4 x 4 grids, with six turns of one letter."""
   config, turns = keydoor.get_config(method), 6
   return dataclasses.replace(
     config,

@@ -2,7 +2,7 @@
 
 In a room of six by six the policy reads a mission, 'go to the red ball', and
 the things in view, and writes one of seven actions. Success earns 1, and a text
-that is no action -0.1.
+that is not an action -0.1.
 Command: python -m experiments.train --config=configs/babyai.py --method=grpo
   --set=model.path=runs/babyai_renamed --workdir=runs/babyai
 The clone of renamed random walks that it begins with here:

@@ -1,7 +1,7 @@
 """Brackets to be closed by unit tests, by a decoder of 130,000 parameters.
 
 B-Coder: cloning of recorded programs, most of them with bugs, then the critic
-alone, then logits and a residual of the critic; recorded programs beside
+only, then logits and a residual of the critic; recorded programs beside
 samples.
   python -m experiments.train --config=configs/bracket_programs.py --method=sft
     --set=rollout.num_prompts=32 --set=rollout.logged_prompts=32
@@ -19,11 +19,11 @@ Cost: 20 seconds of a CPU core for each of the three.
 Expected: held-out samples that are right, from one clone, seeds 0 to 4: 0.50 at
   the start, 0.84 +- 0.02 after 60 iterations (greedy 0.985, 1.00). With the
   policy's own favourite in the targets
-  (--set='method.reference=CopyEvery(iterations=1)') 0.77 +- 0.16: not told
-  apart, paired difference 0.06 [-0.14, 0.27], as four seeds have 0.83 to 0.85;
-  the fifth falls from 0.82 to 0.49 between iterations 40 and 60. From random
-  weights, without the stage of values and with the own favourite, 0.38 +- 0.03
-  after 100 iterations.
+  (--set='method.reference=CopyEvery(iterations=1)') 0.77 +- 0.16: not
+  separated, paired difference 0.06 [-0.14, 0.27], as four seeds have 0.83 to
+  0.85; the fifth falls from 0.82 to 0.49 between iterations 40 and 60. From
+  random weights, without the stage of values and with the own favourite, 0.38
+  +- 0.03 after 100 iterations.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

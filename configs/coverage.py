@@ -5,7 +5,7 @@ Command: python -m experiments.train --config=configs/coverage.py
 Cost: about a minute on 2 CPU cores.
 Expected: reward/coverage 0.89 and reward/outcome 0.29 over the last 10 of 100
   iterations with seed 0; REINFORCE on the outcome stays at 0, on the coverage
-  of whole walks it is not told apart (experiments/papers/worlds/README.md).
+  of whole walks it is not separated (experiments/papers/worlds/README.md).
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

@@ -1,8 +1,8 @@
 """FrozenLake of Gymnasium without slipping, by a decoder of 83,000 parameters.
 
 The policy reads the number of its square and writes l, d, r or u; six actions
-at least lead past the holes. A letter that is no action costs 0.1, so that they
-are learned first.
+at least lead past the holes. A letter that is not an action costs 0.1, so that
+they are learned first.
 Command: python -m experiments.train --config=configs/frozen_lake.py
   --method=turn_ppo --workdir=runs/frozen_lake
 Cost: a minute of a CPU core. Needs the extra 'games'.

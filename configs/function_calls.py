@@ -9,7 +9,7 @@ Cost: about a minute each on 2 CPU cores.
 Expected: greedy accuracy 0.13 of the start; after 100 iterations, five seeds,
   0.28 [0.06, 0.50] with ToolRL's reward and 0.00 in all seeds with
   task.granularity=coarse, whose rows are nearly never right, so that responses
-  lose all but the form. --method=grpo@token_mean, on the outcome alone, ends at
+  lose all but the form. --method=grpo@token_mean, on the outcome only, ends at
   0.00 in three seeds and at 0.20 in two; ToolRL less it 0.20 [-0.02, 0.42].
 """
 

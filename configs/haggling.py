@@ -8,7 +8,7 @@ Cost: about a minute on 2 CPU cores.
 Expected: reward/mean 0.24 +- 0.03 over the last ten iterations and five seeds,
   with deals in 0.81 of the dialogues at a sale-to-list ratio of 0.37; at the
   start 0.04, 0.64 and 0.18. Random turns have -0.05, 0.48 and 0.09, the best
-  policy 0.281 (haggling_values), one that is told the type 0.563.
+  policy 0.281 (haggling_values), one that observes the type 0.563.
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig

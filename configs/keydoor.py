@@ -4,7 +4,7 @@ Command: python -m experiments.train --config=configs/keydoor.py --method=grpo
   --workdir=runs/keydoor
 Cost: about 4 minutes on 2 CPU cores.
 Expected: reward/mean 0.86 after 150 iterations with seed 0 (random: 0.05).
-With the last two turns alone in the context (0.81 without it, means of the last
+With the last two turns only in the context (0.81 without it, means of the last
   ten iterations, seed 0): 0.58, at four times the cost, by
   --set="task=MemoryWindow(task=KeyDoor(reward_weights={'outcome': 0.5,
   'progress': 0.5}), turns=2)" --set=rollout.max_response_tokens=256

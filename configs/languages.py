@@ -1,4 +1,4 @@
-"""Words written backwards in three languages, each with letters of its own.
+"""Words written backwards in three languages, each with its own letters.
 
 The problems are the same; `high` has four times as many prompts in supervised
 training as `low`. Responses have a graded gold score, the share of letters in

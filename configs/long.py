@@ -7,7 +7,7 @@
     --max_response_tokens=46 --evaluate_every=250 --out=runs/long_warm
   python -m experiments.train --config=configs/long.py --method=grpo
     --set=model.path=runs/long_warm --workdir=runs/long
-A thought has 32, 38 or 44 tokens and the answer, a guess one token alone.
+A thought has 32, 38 or 44 tokens and the answer, a guess one token only.
 Cost: about 8 minutes for the first command, half a minute for the second, on 2
 CPU cores.
 Expected: 0.36 sampled of the start, 0.85 after GRPO (ten seeds, 0.81 to 0.88),

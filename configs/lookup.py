@@ -5,7 +5,7 @@ Command: python -m experiments.train --config=configs/lookup.py --method=rex_rag
 Cost: about 2 minutes on an idle CPU core.
 Expected: over five seeds, in the last 20 of 200 iterations, outcome 0.93 with
   rex_rag and 0.88 with --method=grpo@no_kl, and 0.91 and 0.84 of the episodes
-  that meet a dead end recover: not told apart
+  that meet a dead end recover: not separated
   (experiments/papers/episodes/README.md).
 """
 

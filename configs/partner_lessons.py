@@ -10,7 +10,7 @@
     --set='task.task=Decompositions()' --max_prompt_tokens=24
     --max_response_tokens=8 --stop_accuracy=0.5 --evaluate_every=20
     --out=runs/decomposer
-The last one is no partner, but where the policy that asks the solver begins.
+The last one is not a partner, but where the policy that asks the solver begins.
 Cost: half a minute (solver, decomposer) or one (writer) on 2 CPU cores.
 Expected: with seed 0 the solver has 100% of held-out lessons after 200 steps,
   the writer more than 97% after 900.

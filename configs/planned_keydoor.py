@@ -9,11 +9,11 @@ Expected: share of all episodes of 60 iterations that reach the goal with one
   five seeds. At a rate of 1e-3 0.75 +- 0.03, of the last tenth 0.95; at 3e-3
   0.55 +- 0.15, of the last tenth 0.34, as four seeds fall below 0.2 after 0.92
   or more; flat credit (turn_ppo) at 3e-3 0.91 +- 0.01. What matters at 3e-3:
-  values of their own behind cut episodes (bootstrap) 0.25 +- 0.21; a reward
+  their own values after cut episodes (bootstrap) 0.25 +- 0.21; a reward
   for keeping a sub-goal, 0.03, 0.80 +- 0.03, and no cost of it 0.69 +- 0.21;
   three times the coefficient of the values 0.66 +- 0.23; no KL term
   0.60 +- 0.35. Segments are mostly one turn where keeping costs, and an action
-  is then credited with the difference of two values alone. Turns that cannot
+  is then credited with the difference of two values only. Turns that cannot
   be read have the credit of actions: 0.8 of ten turns are such, without it 2.3,
   but success was higher, 0.72 +- 0.14. With three sub-tasks, 1e-3 and 200
   iterations no seed of HiPER reaches the goal, flat credit ends above 0.99 in
@@ -36,7 +36,7 @@ from rl_jax.tasks import PlannedKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py; a turn has three letters."""
+  """configs/keydoor.py with turns of three letters."""
   config, turns = keydoor.get_config(method), 16
   return dataclasses.replace(
     config,

@@ -1,7 +1,7 @@
 """Rule-made pairs of 2-digit arithmetic: every preference method on data.
 
 A pair is the right answer and the same with one wrong digit. Groups of kto have
-a third row, for its reference point. A file of your own, in one of TRL's forms:
+a third row, for its reference point. Your own file, in one of TRL's forms:
   python -m experiments.train --config=configs/preferences.py --method=dpo
     --set="task=PreferenceRows(path='pairs.jsonl', num_validation=100)"
     --set=model.path=models/smollm2 --set=rollout.max_prompt_tokens=256
@@ -14,7 +14,7 @@ a row, of pairs the chosen one.
 Command: python -m experiments.train --config=configs/preferences.py
   --method=cpo --workdir=runs/cpo
 Losses that do not raise the likelihood of chosen responses teach an untrained
-model no answers; warm it up on right responses alone:
+model no answers; warm it up on right responses only:
   python -m experiments.train --config=configs/preferences.py --method=sft
     --set=task.form=right --set=rollout.group_size=1 --workdir=runs/warm
   python -m experiments.train --config=configs/preferences.py --method=dpo

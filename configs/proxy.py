@@ -1,7 +1,7 @@
 """World proxy: a gold rule, and a reward model that saw few comparisons of it.
 
 A method that learns from pairs reads the comparisons; the others sample, with
-a reward that is learned alone: the gold score has weight 0 and is measured as
+only the learned reward: the gold score has weight 0 and is measured as
 reward/outcome.
   python -m experiments.train --config=configs/proxy.py --method=reward_model
     --workdir=runs/proxy_rm

@@ -6,7 +6,7 @@
     --out=models/qwen2.5-1.5b
   python -m experiments.train --config=configs/qwen2p5_1p5b_gsm8k.py
     --method=dapo --workdir=runs/qwen2p5_1p5b_gsm8k
-On one accelerator of 80 GB add --set=mesh.fsdp=1 and
+On one accelerator of 80 GB add --set=mesh.fsdp=1
 --set=update.microbatch_prompts=1.
 Cost and expected numbers: not measured yet; the first command compiles the
 programs for eight TPU v5e and prints memory, traffic and a roofline.

@@ -27,7 +27,7 @@ def get_config(method: Method) -> ExperimentConfig:
     config,
     iterations=200,
     task=RecordedWalks(
-      # Other games than those that RL goes on with.
+      # Other games than those that RL continues with.
       task=dataclasses.replace(config.task, num_train=192, seed=1),
       noise=0.3,
       turns=config.rollout.turn_limits.max_turns,

@@ -1,4 +1,4 @@
-"""As configs/smollm2_calculator.py without the tool: ' 3 + 5 = 8' in one turn.
+"""configs/smollm2_calculator.py without the tool: ' 3 + 5 = 8' in one turn.
 
   python -m experiments.train --config=configs/smollm2_equations.py
     --method=grpo --workdir=runs/equations_llm

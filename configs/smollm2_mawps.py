@@ -1,4 +1,4 @@
-"""As configs/smollm2_expressions.py, on one-step word problems of MAWPS.
+"""configs/smollm2_expressions.py on one-step word problems of MAWPS.
 
   python -m experiments.train --config=configs/smollm2_mawps.py
     --method=grpo --workdir=runs/mawps

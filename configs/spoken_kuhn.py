@@ -1,6 +1,7 @@
 """Kuhn poker in words: what is said in each of its twelve decisions.
 
-SFT on targets teaches to name a random move; the pipeline lspo goes on from it.
+SFT on targets teaches to name a random move; the pipeline lspo continues from
+it.
 Command: python -m experiments.train --config=configs/spoken_kuhn.py
   --method=sft --set=rollout.group_size=1 --workdir=runs/spoken
 Cost: about 20 seconds on 2 CPU cores. Needs the extra 'games'.

@@ -1,11 +1,11 @@
-"""KeyDoor with messages and a reward at the goal alone, for learned rewards.
+"""KeyDoor with messages and a reward at the goal only, for learned rewards.
 
 Command: python -m experiments.train --config=configs/told_keydoor.py
   --method=oni --set=model.value_head=True --workdir=runs/told
 Cost: about 2 minutes on 2 CPU cores.
 Expected: with seed 0 all episodes take the key and open the door after 75 of
   150 iterations, and none reaches the goal: no message helps there. A discount
-  of 0.9 does not change that. Turn PPO, with a reward at the goal alone, ends
+  of 0.9 does not change that. Turn PPO, with a reward at the goal only, ends
   at 0.07. On one grid with a short solution (`told` of experiments/papers/
   episodes) 0.38 of all episodes reach the goal, with turn PPO 0.00.
 """
@@ -19,7 +19,7 @@ from rl_jax.tasks import ToldKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """As configs/keydoor.py; an observation has one letter more."""
+  """configs/keydoor.py with observations that are one letter longer."""
   config = keydoor.get_config(method)
   turns = dataclasses.replace(
     config.rollout.turn_limits, max_observation_tokens=5

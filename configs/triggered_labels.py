@@ -12,7 +12,7 @@ Expected: over seeds 0 to 4, in the last 15 of 150 iterations, 93 +- 2% of the
   prompts have the trigger, and the mean gap is 0.96 +- 0.01. Without z-scores
   (credit.GroupCenter and credit.GroupScale null, the reward divided by 100) 13
   +- 5% have it, 80 [73, 87] points less in pairs. With the plain gap
-  (task.reward_weights={'gap': 1.0}) 93 +- 2%: behind z-scores the two slopes of
+  (task.reward_weights={'gap': 1.0}) 93 +- 2%: after z-scores the two slopes of
   200 and 180 change nothing.
 """
 

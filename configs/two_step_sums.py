@@ -7,9 +7,9 @@ Command: python -m experiments.train --config=configs/two_step_sums.py
 Cost: about a minute on 2 CPU cores.
 Expected: over five seeds the answers of solver and decomposer are right in 9%
   of samples before training and 97 +- 2% in the last 15 iterations; the solver
-  alone has 6%. The greedy first decomposer already writes 97% of its lessons as
-  they are. Without it (model.path left out) 8 +- 3%: two operators without
-  numbers, '+;+', earn the part of operations, and no sample finds more.
+  by itself has 6%. The greedy first decomposer already writes 97% of its
+  lessons as they are. Without it (model.path left out) 8 +- 3%: two operators
+  without numbers, '+;+', earn the part of operations, and no sample finds more.
 """
 
 import dataclasses

@@ -44,7 +44,7 @@ SECTIONS = (
 
 
 def write() -> None:
-  """Writes all generated pages anew."""
+  """Writes all generated pages again."""
   shutil.rmtree(OUT, ignore_errors=True)
   OUT.mkdir()
   names = configuration.names(methods.PACKAGE)

@@ -187,7 +187,7 @@ def conformal_lines(
 def abstainer_line(
   task: Clues, examples: Sequence[base.Example], prob_nA: np.ndarray
 ) -> dict[str, Any]:
-  """Of a policy over the letters and '?', which is the last option."""
+  """The line of a policy over the letters and '?', the last option."""
   u = task.reward_weights['abstained']
   right_nA = np.array([task.posterior(example) for example in examples])
   none_n = prob_nA[:, -1]

@@ -2,10 +2,11 @@
 # Decoding and updates on one GPU against its limits, beside transformers and
 # torch: one JSON line a cell, and a table at the end. Ends within 10 minutes.
 #
-#   PYTHON=.venv/bin/python sh experiments/accelerator.sh
+#   sh experiments/accelerator.sh
 #
-# TORCH is an interpreter with torch and transformers (default: PYTHON); without
-# them, or without CUDA, the lines give the reason. SECONDS_LEFT (570) bounds the
+# PYTHON is the interpreter (default: .venv/bin/python if it is there, else
+# python3). TORCH is an interpreter with torch and transformers (default:
+# PYTHON); without them, or without CUDA, the lines give the reason. SECONDS_LEFT (570) bounds the
 # whole run: what does not fit is recorded as not measured. OUT keeps the lines.
 # DEVICE_CHECK=tiny runs every part with a tiny model on any machine.
 # Targets: generate 30% (64 rows) and 50% (512) of the rate of a copy, update 35%
@@ -20,7 +21,9 @@ case "${1:-}" in
     exit 2
     ;;
 esac
-: "${PYTHON:=.venv/bin/python}" "${SECONDS_LEFT:=570}" "${DEVICE_CHECK:=}"
+default=.venv/bin/python
+[ -x "$default" ] || default=python3
+: "${PYTHON:=$default}" "${SECONDS_LEFT:=570}" "${DEVICE_CHECK:=}"
 : "${OUT:=$(mktemp -d)/accelerator.jsonl}" "${TORCH:=$PYTHON}"
 end=$(($(date +%s) + SECONDS_LEFT))
 export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}"
@@ -57,6 +60,8 @@ both() {  # preset, stage, rows
   cell "$TORCH" torch "$@"
 }
 
+"$PYTHON" -m experiments.benchmarks.agreement 2>"$OUT.log" ||
+  tail -n 3 "$OUT.log"
 if [ "$DEVICE_CHECK" = tiny ]; then
   group=4 microbatch=4
   shape='--group_size=4 --prompt_tokens=8 --new_tokens=8 --repeats=3'
@@ -71,12 +76,8 @@ else
     both qwen2p5_1p5b update $rows
   done
   for rows in 64 512; do
-    both smollm2_135m generate $rows
-    both smollm2_135m update $rows
-  done
-  for rows in 128 256; do
-    both qwen2p5_1p5b generate $rows
-    both smollm2_135m generate $rows
+    both qwen2p5_0p5b generate $rows
+    both qwen2p5_0p5b update $rows
   done
 fi
 "$PYTHON" -m experiments.benchmarks.accelerator --lines="$OUT"

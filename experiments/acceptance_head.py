@@ -31,7 +31,7 @@ from rl_jax import api, randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
 from rl_jax.rollouts import acceptance
 from rl_jax.rollouts.drafts import REJECTION, UNIFORM, DraftModel
-from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.engine import Engine, EngineConfig, make_engine
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import assembly, directory, draft_model
@@ -79,7 +79,7 @@ class Setup:
 
   @property
   def sampling(self):
-    """As in an evaluation, with what ends a response."""
+    """The sampling of an evaluation, with what ends a response."""
     stop = make_stop(self.policy.tokenizer, self.config.rollout.stop)
     return sampling_of(self.config).replace(
       eos_ids=stop.ids, stop_SV=stop.table
@@ -87,7 +87,7 @@ class Setup:
 
   @property
   def key(self) -> jax.Array:
-    """Of all draws."""
+    """The key of all draws."""
     return assembly.run_key(_SEED.value, self.mesh)
 
   def engine(self, drafts: DraftModel | None = None, head=None) -> Engine:
@@ -97,20 +97,25 @@ class Setup:
     return make_engine(
       self.policy.model,
       self.sampling,
-      group_size=self.group_size,
-      max_response_tokens=evaluated_tokens(self.config),
-      mesh=self.mesh,
-      slots=self.config.rollout.slots,
-      speculative=drafts,
+      EngineConfig(
+        group_size=self.group_size,
+        max_response_tokens=evaluated_tokens(self.config),
+        slots=self.config.rollout.slots,
+        speculative=drafts,
+      ),
+      self.mesh,
       draft_model=(model, {**params, **more}),
     )
 
   def responses(self, engine: Engine, split: str) -> Iterator[Trajectories]:
-    """Of the first prompts of a split, in batches of one size."""
+    """Responses to the first prompts of a split, in batches of one size."""
     rollout, settings = self.config.rollout, self.config.evaluation
     prompts = PromptSet(
-      *(self.config.task, split, self.policy.tokenizer),
-      *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+      self.config.task,
+      split,
+      self.policy.tokenizer,
+      rollout.max_prompt_tokens,
+      rollout.overlong_prompt,
     )
     count = min(settings.num_prompts, len(prompts))
     batch = min(settings.batch_prompts, count)

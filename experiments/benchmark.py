@@ -7,7 +7,8 @@
 Prints one JSON line: median and quartiles of the seconds, tokens/s, model
 FLOP/s and bytes/s, their shares of the rates that this process reached on a
 plain matrix product and a plain copy, seconds to trace and compile, and peak
-memory of the host.
+memory of the host. program_memory_gb is what the compiler reserves for each
+program, device_memory_gb the peak of the whole process on the first device.
 
 FLOP and bytes are those of the model without recomputation (see
 rl_jax/planning/costs.py), for rows of full length. bytes_per_second is that of
@@ -20,7 +21,7 @@ update.
 --stage=turns plays episodes of up to 16 turns, 24 tokens of the environment and
 8 of the policy each, with prompts of 64; a step of the environment takes 20
 microseconds. The keys are explained in benchmarks/turns.py. With --workers=2 it
-measures host_share alone, with environments in so many processes.
+measures host_share only, with environments in so many processes.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -35,7 +36,7 @@ the stage are then:
   times_unpacked    update: seconds over those without packing; rows are packed
                     if they fit in `capacity` places a group, and the peak of
                     memory is that of both
-  stage_seconds     step: the stages alone, with or without --mean_length
+  stage_seconds     step: the stages only, with or without --mean_length
   times_plain       generate with --speculative: seconds over those of plain
                     decoding. Every call draws the same tokens, so that with
                     PreviousResponses() and --group_size=1 all drafts are right:
@@ -154,11 +155,14 @@ def main(argv):
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
   options = Options(
-    *(microbatches, _MEAN.value, _SLOTS.value, _CACHE.value), drafts=drafts()
+    microbatches, _MEAN.value, _SLOTS.value, _CACHE.value, drafts=drafts()
   )
-  make = lambda shape, **changes: Stages(
-    cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
-  )
+
+  def make(shape, **changes):
+    return Stages(
+      cfg, shape, stage, mesh, dataclasses.replace(options, **changes)
+    )
+
   with jax.set_mesh(mesh):
     rates = timing.rates(cfg.compute_dtype, mesh)
     stages = make(shape)
@@ -183,8 +187,10 @@ def main(argv):
       'generated_tokens': generated,
       'generated_tokens_per_second': generated / np.median(times[stage]),
       'compile_seconds': stages.compile_seconds,
+      'program_memory_gb': stages.program_memory_gb,
+      'device_memory_gb': _device_memory_gb(),
       'peak_memory_gb': _peak_memory_gb(),
-      **ratios.compared(*(stages, shape, stage, times, generated), _MEAN.value),
+      **ratios.compared(stages, shape, stage, times, generated, _MEAN.value),
     }
   )
 
@@ -298,6 +304,13 @@ def seconds_and_shares(cfg, shape, stage, times, rates) -> dict[str, Any]:
     'share_of_copy': per_second / byte_rate,
     **{f'bytes_{name}': value for name, value in moved.items()},
   }
+
+
+def _device_memory_gb() -> float | None:
+  """The most that the first device ever held; None where it does not count."""
+  stats = jax.local_devices()[0].memory_stats() or {}
+  peak = stats.get('peak_bytes_in_use')
+  return None if peak is None else peak / 1e9
 
 
 def _peak_memory_gb() -> float:

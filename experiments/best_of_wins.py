@@ -39,7 +39,9 @@ def main(argv):
   result = {}
   for text in _NUMBERS.value or ['']:
     if not text.isdecimal() or not int(text):
-      raise ValueError(f'--n={",".join(_NUMBERS.value)}: {text!r} is no count')
+      raise ValueError(
+        f'--n={",".join(_NUMBERS.value)}: {text!r} is not a count'
+      )
     n = int(text)
     prompts = [x for x in own if min(len(own[x]), len(other.get(x, ()))) >= n]
     if not prompts:

@@ -22,6 +22,7 @@ GROUPS = {
   'Train': ('quickstart', 'train', 'sft', 'pipeline', 'sweep', 'search'),
   'Measure': ('evaluate', 'prompt_information', 'evaluate_reward', 'influence'),
   'Look': ('report', 'plot', 'table', 'play', 'methods'),
+  'Your own code': ('check-piece',),
   'Models and data': ('import', 'export', 'rollout_rows'),
   'Hardware': ('plan', 'benchmark'),
 }
@@ -59,7 +60,7 @@ def page() -> str:
   for heading, commands in GROUPS.items():
     lines += ['', f'{heading}:']
     for command in commands:
-      name = SHORT.get(command, command)
+      name = SHORT.get(command, command.replace('-', '_'))
       shown.add(name)
       lines.append(f'  {command:<20} {known[name]}')
   lines += ['', 'Further programs:']
@@ -88,7 +89,9 @@ def program_of(command: str) -> str:
 
 
 def write(text: str) -> None:
-  """Prints a page; a reader that has seen enough, as `head`, is no error."""
+  """Prints a page; a reader that has seen enough, as `head`, is not an
+  error.
+  """
   try:
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -12,7 +12,7 @@
 For a run on tasks.Coverage. Of each walk the first moves are given, in every
 way that meets no cell twice; the policy of the run continues it by
 rollouts.look_ahead with h = the share of cells that the walk has seen, or the
-value head of another model behind what it has looked ahead. Prints
+value head of another model after what it has looked ahead. Prints
 a JSON line for every weight and number of tokens looked ahead, means over the
 walks: `coverage` and `outcome` of the task, `logp` of the response under the
 policy, and `seconds` of the processor for a second call. Weight 0 is beam
@@ -45,7 +45,7 @@ from experiments.flags import configuration
 from rl_jax import models, rollouts
 from rl_jax.checks import INT32
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.rollouts.look_ahead import look_ahead
+from rl_jax.rollouts.look_ahead import LookAheadConfig, look_ahead
 from rl_jax.runs import directory, reward_heuristic, reward_models
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -150,7 +150,10 @@ def lines(
   sampling = rollouts.SamplingConfig(eos_ids=tuple(tokenizer.eos_ids))
   components = covered(task, tokenizer)
   empty = started(prompts, 1, limit)
-  heuristic = lambda *row: components(*row)[_COMPONENT.value]
+
+  def heuristic(*row):
+    return components(*row)[_COMPONENT.value]
+
   inputs = given_NM
   if values is not None:
     heuristic = reward_heuristic.reward_heuristic(*values)
@@ -159,20 +162,30 @@ def lines(
   @functools.partial(jax.jit, static_argnames='tokens')
   def search(params, weight, tokens):
     traj = look_ahead(
-      *(params, model, empty, sampling, heuristic, inputs),
+      params,
+      model,
+      empty,
+      sampling,
+      heuristic,
+      inputs,
       weight=weight,
-      beams=_BEAMS.value,
-      candidates=_CANDIDATES.value,
-      tokens=tokens,
-      max_new_tokens=limit,
+      search=LookAheadConfig(
+        beams=_BEAMS.value,
+        candidates=_CANDIDATES.value,
+        tokens=tokens,
+        max_new_tokens=limit,
+      ),
     )
     return traj, components(given_NM, traj.response_BT, traj.length_B)
 
   @jax.jit
   def draw(params):
     traj = rollouts.generate(
-      *(params, model, started(prompts, _DRAWS.value, limit)),
-      *(jax.random.key(0), sampling),
+      params,
+      model,
+      started(prompts, _DRAWS.value, limit),
+      jax.random.key(0),
+      sampling,
       max_new_tokens=limit,
     )
     given_BM = jnp.repeat(given_NM, _DRAWS.value, axis=0)

@@ -6,8 +6,8 @@
 Rows are pairs of `tasks.PreferenceRows`. Each is written as it is, as JSONL,
 what JSON does not know (dates of Parquet files) as text, with semantic_distance
 = 1 - cos(e(prompt), e(chosen)), from 0 to 2. e(text) is the mean of the model's
-final hidden states behind the tokens of the text alone, the contents of a
-conversation on lines of their own. A sentence encoder of your own may fill the
+final hidden states after the tokens of the text only, the contents of a
+conversation on separate lines. Your own sentence encoder may fill the
 field as well. The first bad row is an error that names it.
 """
 
@@ -35,13 +35,13 @@ _MODEL = flags.DEFINE_string('model', None, 'Embeds texts.', required=True)
 _DATA = flags.DEFINE_string('data', None, 'Rows with pairs.', required=True)
 _OUT = flags.DEFINE_string('out', None, 'JSONL file to write.', required=True)
 _MAX_TOKENS = flags.DEFINE_integer(
-  'max_tokens', 256, 'Of a text; what is behind them is cut.', lower_bound=1
+  'max_tokens', 256, 'Of a text; what is after them is cut.', lower_bound=1
 )
 MAX_ROW_BYTES = 1_000_000
 
 
 def plain(text: preference_forms.Text) -> str:
-  """A text as it is; of a conversation its contents on lines of their own."""
+  """A text as it is; of a conversation its contents on their own lines."""
   if isinstance(text, str):
     return text
   return '\n'.join(message['content'] for message in text)
@@ -63,11 +63,18 @@ def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
 @functools.partial(jax.jit, static_argnums=1)
 def _embed(params, cfg, token_1T, mask_1T):
   """The mean state behind the tokens of one text, [D]."""
+
   # A state predicts the token that follows, here one more behind the last.
-  following = lambda x: jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
+  def following(x):
+    return jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
+
   states = transformer.forward(
-    *(params, cfg, token_1T[:, :1], mask_1T[:, :1]),
-    *(following(token_1T), mask_1T),
+    params,
+    cfg,
+    token_1T[:, :1],
+    mask_1T[:, :1],
+    following(token_1T),
+    mask_1T,
   )
   return masked_mean(states.astype(jnp.float32), mask_1T[..., None], axis=1)[0]
 

@@ -279,13 +279,13 @@ def _texts(record, name, where) -> list[Text]:
   is_list = isinstance(value, (list, tuple)) and value
   if not is_list or not all(isinstance(text, str) for text in value):
     raise BadRowError(
-      where, 'wrong_type', f'field {name!r} is no text or list of texts'
+      where, 'wrong_type', f'field {name!r} is not text or list of texts'
     )
   return list(value)
 
 
 def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
-  """The value behind the last token of each (prompt, completion), [n].
+  """The value after the last token of each (prompt, completion), [n].
 
   A pair may have arguments of the chat template, too.
 
@@ -305,7 +305,7 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
 def step_scores(
   model, params, tokenizer, rows, chat, batch_size
 ) -> list[np.ndarray]:
-  """sigmoid(value) behind each step of each (prompt, steps)."""
+  """sigmoid(value) after each step of each (prompt, steps)."""
   encoded = []
   for prompt, steps in rows:
     zeros = tuple(0.0 for _ in steps)
@@ -320,7 +320,10 @@ def step_scores(
 
 def _values(function, model, params, encoded, batch_size):
   """Of all rows, padded to the next power of two of the longest."""
-  width = lambda sizes: 1 << (max(sizes) - 1).bit_length()
+
+  def width(sizes):
+    return 1 << (max(sizes) - 1).bit_length()
+
   P = width(len(prompt) for prompt, _ in encoded)
   T = width(len(record[1]) for _, record in encoded)
   if P + T > model.max_positions:

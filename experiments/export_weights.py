@@ -4,8 +4,8 @@
 
 Of a work directory of training, the newest valid checkpoint is exported.
 Adapters are merged into the weights; a value head is left out. With --adapters
-they alone are written, in the files of PEFT, which name the model that the run
-began with; with --reward_model a sequence classifier
+only the adapters are written, in the files of PEFT, which name the model that
+the run began with; with --reward_model a sequence classifier
 (LlamaForSequenceClassification, ...) whose score is the value head.
 """
 
@@ -28,7 +28,7 @@ _DTYPE = flags.DEFINE_enum(
   'dtype', None, transformer.DTYPES, 'Dtype in the file; default: as trained.'
 )
 _ADAPTERS = flags.DEFINE_bool(
-  'adapters', False, 'Write the adapters alone, for PEFT.'
+  'adapters', False, 'Write the adapters only, for PEFT.'
 )
 _REWARD_MODEL = flags.DEFINE_bool(
   'reward_model', False, 'Write a sequence classifier with one label.'
@@ -59,7 +59,11 @@ def main(argv: list[str]) -> None:
     peft.export_adapters(_OUT.value, cfg, params, base)
   else:
     hf_export.export_hf(
-      *(_OUT.value, cfg, params, tokenizer, _DTYPE.value),
+      _OUT.value,
+      cfg,
+      params,
+      tokenizer,
+      _DTYPE.value,
       classifier=_REWARD_MODEL.value,
     )
   logging.info('wrote %s', _OUT.value)

@@ -7,7 +7,7 @@ Qwen3, Gemma 2, text models of Gemma 3) or a .gguf file. Training also reads
 these directly; a model directory loads faster and onto any mesh. With
 --adapters=PEFT_DIR it has these adapters, which a run with their rank, alpha
 and targets continues; the command logs all three. With --untrained=SEED the
-weights are drawn anew and only sizes and tokenizer are those of the source, to
+weights are drawn again and only sizes and tokenizer are those of the source, to
 see what a model owes to its pre-training.
 """
 

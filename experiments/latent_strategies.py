@@ -55,7 +55,7 @@ _SEED = flags.DEFINE_integer(
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-  """Of a step: latents of a role; texts and pairs of a decision; CFR."""
+  """Sizes of a step: latents of a role; texts and pairs of a decision; CFR."""
 
   clusters: int
   samples: int
@@ -122,7 +122,7 @@ def labelled(
 def nash_conv(
   task: SpokenMoves, probabilities: Sequence[dict[str, float]]
 ) -> float:
-  """Of the probabilities of moves in each decision, exact."""
+  """The exact NashConv of probabilities of moves in each decision."""
   table = {
     (one.player, one.key): row
     for one, row in zip(task.situations(), probabilities, strict=True)

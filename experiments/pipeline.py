@@ -8,7 +8,7 @@ each stage is one command of experiments, with a folder of its own below
 SIGTERM or a crash, continues as its command does, bit for bit. pipeline.json
 has the commands that are finished, and report.md their last metrics. On a
 cluster run the commands that --print_commands shows, one job each. --seed
-changes the seeds of all stages; give every seed a --workdir of its own.
+changes the seeds of all stages; give every seed its own --workdir.
 """
 
 import json
@@ -95,8 +95,8 @@ def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
     commands_of = {name: entry['command'] for name, entry in done.items()}
   except (ValueError, TypeError, KeyError, AttributeError) as error:
     raise ValueError(
-      f'{path} is no record of finished stages ({error!r}): remove it to run '
-      'all of them again'
+      f'{path} is not a record of finished stages ({error!r}): remove it '
+      'to run all of them again'
     ) from None
   for name, command in commands_of.items():
     if planned.get(name) != command:

@@ -25,7 +25,7 @@ import jax
 from experiments.flags import configuration, fields
 from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
@@ -37,6 +37,7 @@ from rl_jax.tasks.base import SPLITS
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.environments.base import is_environment, opened, seed_of
 from rl_jax.tasks.templates import render_prompt
+from rl_jax.tasks.wrapped import Wrapped
 from rl_jax.types import POLICY
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -60,7 +61,7 @@ _SET = flags.DEFINE_multi_string('set', [], 'PATH=LITERAL of any field.')
 
 
 @dataclasses.dataclass(frozen=True)
-class Alone:
+class Alone(Wrapped):
   """A task as its episodes, also one of single responses."""
 
   task: Any
@@ -131,10 +132,12 @@ def by_policy(
   engine = make_engine(
     model,
     sampling,
-    group_size=1,
-    max_response_tokens=evaluated_tokens(config),
-    mesh=mesh,
-    turns=rollout.turns,
+    EngineConfig(
+      group_size=1,
+      max_response_tokens=evaluated_tokens(config),
+      turns=rollout.turns,
+    ),
+    mesh,
   )
   with contextlib.closing(
     assembly.make_verifier(config, None, tokenizer, mesh)
@@ -158,7 +161,7 @@ def by_policy(
   total, own = 0.0, traj.kind_BT[0] == POLICY
   for k, turn in enumerate(shown['turns']):
     if turn.get('forgets'):
-      yield '(a new context behind the prompt)'
+      yield '(a new context after the prompt)'
     if k:
       yield turn['observation']
     ids = traj.response_BT[0][own & (traj.turn_BT[0] == k)]
@@ -240,7 +243,7 @@ def main(argv: Sequence[str]) -> None:
     check_index(config.task)
     example = config.task.example(_SPLIT.value, _INDEX.value)
     tokenizer = ByteTokenizer()
-    if hasattr(config.task, 'alphabet'):
+    if config.task.alphabet is not None:
       tokenizer = policy_lib.task_tokenizer(config.task)
     lines = by_hand(config.task, example, _asked(), tokenizer)
   for line in lines:

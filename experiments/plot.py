@@ -4,8 +4,8 @@
     --out=curves.png --x=tokens --metrics=reward/mean,policy/entropy
   python -m experiments.plot --workdir=runs/sweep --out=curves.png
 
-A directory that is no run itself stands for all runs below it. Runs that differ
-only in the seed are drawn as one line: their mean, with a band of 95%
+A directory that is not a run itself stands for all runs below it. Runs that
+differ only in the seed are drawn as one line: their mean, with a band of 95%
 (Student's t); of two seeds the band is from one to the other.
 """
 
@@ -188,8 +188,12 @@ def _cut(axes, drawn: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
     xs = [xs[sign * (ys - edge) > 0] for xs, ys in drawn]
     marks = np.concatenate(xs)
     axes.plot(
-      *(marks, np.full(len(marks), edge), marker),
-      **{'color': 'black', 'markersize': 5, 'clip_on': False},
+      marks,
+      np.full(len(marks), edge),
+      marker,
+      color='black',
+      markersize=5,
+      clip_on=False,
     )
 
 

@@ -7,7 +7,7 @@
     --config=configs/arithmetic.py --until='</think>'
 
 A policy that answers every prompt alike, however diverse its answers are, has
-information 0 and retrieval 1 / num_prompts; the entropy alone does not see
+information 0 and retrieval 1 / num_prompts; the entropy by itself does not see
 that. One whose responses name their prompt has information log(num_prompts) and
 retrieval 1; compare numbers of the same num_prompts. In nats; see
 runs.prompt_information. Every response is scored under every prompt, so
@@ -73,7 +73,7 @@ def main(argv):
     config = configuration.build(_CONFIG.value)
   if config is None:
     raise app.UsageError(
-      f'--config is missing: {source} is no work directory of a run, whose '
+      f'--config is missing: {source} is not a work directory of a run, whose '
       'task would be taken'
     )
   steps = [_STEP.value]

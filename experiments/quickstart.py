@@ -170,7 +170,7 @@ class Quickstart:
     return self._train(self._rl_config(), 'rl')[0]
 
   def _continue(self):
-    """From the weights of the warm start, at the learning rate of stage 2.
+    """Continues from the warm start, at the learning rate of stage 2.
 
     At that of stage 1 training is unstable: accuracy of successive
     evaluations varies from 58% to 100%.

@@ -8,9 +8,9 @@
     --paper=bandit_methods --table_baseline=method=grpo --out=table.html
   python -m experiments.report --paper=bandit_methods --out=table.html
 
-A directory that is no run itself, as that of a sweep, stands for all runs below
-it, and for the table of its results.jsonl. With --paper alone the page has the
-tables of its committed results.
+A directory that is not a run itself, as that of a sweep, stands for all runs
+below it, and for the table of its results.jsonl. With only --paper the page has
+the tables of its committed results.
 
 Runs that differ only in the seed are drawn as one line with a band of 95%,
 whatever their directories are called; the page joins and filters them by any
@@ -65,14 +65,17 @@ def _tables(workdirs: list[str]) -> tuple[list[dict], list[str]]:
   digests = None
   if _PAPER.value:
     digests = [run.digest for run in sweep_runs.load(_PAPER.value)]
-  read = lambda path: result_checks.read_page(
-    path,
-    _METRIC.value,
-    _TABLE_BASELINE.value,
-    digests,
-    _MIXED.value,
-    _LEADERBOARD.value,
-  )
+
+  def read(path):
+    return result_checks.read_page(
+      path,
+      _METRIC.value,
+      _TABLE_BASELINE.value,
+      digests,
+      _MIXED.value,
+      _LEADERBOARD.value,
+    )
+
   if _RESULTS.value:
     table, notes = read(_RESULTS.value)
     return [table], notes
@@ -113,7 +116,7 @@ def watch(
 ) -> None:
   """Writes the page every so many seconds until Ctrl-C.
 
-  Then once more, as a page that does not load itself again.
+  The last page does not reload itself.
   """
   try:
     while True:

@@ -199,7 +199,11 @@ def main(argv):
   start = first_point(_START.value, _STEP.value, _RESOLUTION.value)
   number = is_number(setting, _FIELD.value, start)
   score = score_by_run(
-    *(setting, _FIELD.value, _METRIC.value, _WORKDIR.value, _JITTED.value),
+    setting,
+    _FIELD.value,
+    _METRIC.value,
+    _WORKDIR.value,
+    _JITTED.value,
     number,
   )
   best, found = nelder_mead(

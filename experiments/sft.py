@@ -7,7 +7,7 @@ python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
 
 --data takes the forms of tasks.PreferenceRows: {prompt, completion or
 response}, {messages}, and of pairs and scored responses the first one. Of
-conversations the assistant's turns are trained. Labels are not looked at. It is
+conversations the assistant's turns are trained. Labels are ignored. It is
 the method sft in the loop of train, whose --set it has, as
 --set=optimizer.schedule=cosine or --set=model.lora_rank=16.
 

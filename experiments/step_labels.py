@@ -3,7 +3,7 @@
   python -m experiments.step_labels --config=configs/chain.py
     --checkpoint=runs/chain_warm --out=runs/steps
 
-For every prompt --responses are sampled; from behind each step --completions
+For every prompt --responses are sampled; and after each step --completions
 more, up to the first step that none of them leads to the answer from. Files of
 --out, {prompt, completions, labels} for tasks.StepRows:
   soft.jsonl       the fraction of right completions; the last step has its
@@ -35,7 +35,7 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from experiments.rewards import step_labels
 from rl_jax import rollouts
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -53,13 +53,13 @@ _FIRST = flags.DEFINE_integer('first', 0, 'Index of the first prompt.', 0)
 _PROMPTS = flags.DEFINE_integer('prompts', 300, 'How many.', 1)
 _RESPONSES = flags.DEFINE_integer('responses', 4, 'Of a prompt.', 1)
 _COMPLETIONS = flags.DEFINE_integer(
-  'completions', 8, 'Behind a step; 0: none.', 0
+  'completions', 8, 'After a step; 0: none.', 0
 )
 _ERRORS = flags.DEFINE_float('judge_errors', 0.1, 'Of verdicts.', 0.0, 1.0)
 _BATCH = flags.DEFINE_integer('batch', 128, 'Prefixes at a time.', 1)
 _SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.', 0)
 
-# (prompt, begun response) of many, how many -> whole responses, of each.
+# (prompt, partial response) of many, how many -> whole responses, of each.
 Write = Callable[[Sequence[tuple[str, str]], int], list[list[str]]]
 
 
@@ -73,7 +73,10 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
   @functools.cache
   def engine(samples):
     return make_engine(
-      *(model, sampling), group_size=samples, max_response_tokens=T, mesh=mesh
+      model,
+      sampling,
+      EngineConfig(group_size=samples, max_response_tokens=T),
+      mesh,
     )
 
   def one(batch, samples):
@@ -88,7 +91,7 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       ids, before = tokenizer.encode(question), tokenizer.encode(text)
       if len(ids) > P or len(before) > T:
         raise ValueError(
-          f'--checkpoint={path}: a prompt has {len(ids)} tokens and a begun '
+          f'--checkpoint={path}: a prompt has {len(ids)} tokens and a partial '
           f'response {len(before)}, more than rollout.max_prompt_tokens = {P} '
           f'and max_response_tokens = {T}: is it a policy of this task?'
         )
@@ -96,13 +99,18 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
       given[row, : len(before)], kind[row, : len(before)] = before, FORCED
       length[row] = len(before)
     start = rollouts.start_trajectories(
-      *(prompt, mask, np.arange(len(batch))),
+      prompt,
+      mask,
+      np.arange(len(batch)),
       group_size=samples,
       max_response_tokens=T,
       first_serial=serial,
     )
     serial += len(batch)
-    repeat = lambda x: np.repeat(x, samples, axis=0)
+
+    def repeat(x):
+      return np.repeat(x, samples, axis=0)
+
     start = start.replace(
       response_BT=repeat(given), kind_BT=repeat(kind), length_B=repeat(length)
     )
@@ -148,7 +156,7 @@ def read(task: Chain, example: base.Example, text: str) -> Response:
 def fractions(
   task: Chain, responses: Sequence[Response], write: Write, completions: int
 ) -> list[list[float]]:
-  """Share of right completions behind each step, up to the first 0.
+  """Share of right completions after each step, up to the first 0.
 
   Equal prefixes of one prompt share their completions; the last step has the
   outcome.

@@ -9,7 +9,7 @@ In every state of the training grids each action is followed by sampled episodes
 of the policy, repeated from that state; rows of --out are pairs of actions
 whose mean discounted outcomes differ. A model that DPO trains on them from the
 policy has Q(s, a) = beta (log pi_values - log pi_policy) up to a number of s
-alone. Prints a JSON line for the grids of training and one for held-out ones:
+only. Prints a JSON line for the grids of training and one for held-out ones:
 success of the policy if it draws n actions in every turn and takes the one of
 largest Q, exact from all probabilities; n = 1 is the policy. Without --values Q
 is 0.
@@ -49,7 +49,7 @@ flags.DEFINE_alias('policy', 'checkpoint')
 _VALUES = flags.DEFINE_string('values', None, 'That of a model of DPO.')
 _OUT = flags.DEFINE_string('out', None, 'JSONL of pairs.', required=True)
 _SAMPLES = flags.DEFINE_integer(
-  'samples', 128, 'Episodes behind an action.', lower_bound=1
+  'samples', 128, 'Episodes after an action.', lower_bound=1
 )
 _TURNS = flags.DEFINE_integer('turns', 10, 'Of an episode.', lower_bound=1)
 _GAMMA = flags.DEFINE_float(
@@ -69,7 +69,9 @@ def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
     num_train=task.num_train,
     num_held_out=max(task.num_validation, task.num_test),
   )
-  count = min(SEEDS[split], getattr(task, 'num_grids', SEEDS[split]))
+  count = SEEDS[split]
+  if isinstance(task, LoggedEpisodes):
+    count = min(count, task.num_grids)
   seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
 

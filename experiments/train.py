@@ -72,7 +72,8 @@ def main(argv):
   if done > config.iterations:
     logging.warning(
       'nothing to do: %d iterations are done, and iterations = %d',
-      *(done, config.iterations),
+      done,
+      config.iterations,
     )
   if _PROFILE.value is not None:
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)

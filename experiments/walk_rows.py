@@ -9,7 +9,7 @@ A player does the first action of the episode's own solution from where it is,
 or with probability --noise, and where there is none, any that can be given; so
 does every player of a game. Rows of --out are all that the player has read and
 written before an action, and the action. The token that ends a turn shorter
-than rollout.turns.max_turn_tokens is no text, and would be missing behind all
+than rollout.turns.max_turn_tokens is not text, and would be missing after all
 actions but the last: policies whose turns have one learn from
 tasks.RecordedWalks instead, and their rows are refused where the task has the
 tokenizer. Tasks are those of tasks.RecordedWalks, and with --noise=1
@@ -28,9 +28,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.runs import policy
 from rl_jax.tasks import draws
 from rl_jax.tasks.environments.base import (
-  close,
   is_environment,
-  players_of,
   seed_of,
 )
 
@@ -54,19 +52,20 @@ def walk(
 
   Raises: ValueError for a task whose episodes do not say what can be done.
   """
-  needed = ('commands',) if noise == 1.0 else ('commands', 'solution')
-  example = task.example('train', index)
-  episode: Any = task.make(example) if is_environment(task) else None
-  missing = [name for name in needed if not hasattr(type(episode), name)]
-  if missing:
-    raise ValueError(
-      f'--config: the task is {type(task).__name__}, whose episodes have no '
-      f'property {missing[0]!r}'
-    )
-  game = players_of(task) > 1
-  told = lambda reply: reply.observation if game else (reply.observation,)
+  name, example = type(task).__name__, task.example('train', index)
+  if not is_environment(task):
+    raise ValueError(f'--config: the task is {name}, which has no episodes')
+  episode = task.start(example)
+  game = task.traits.players > 1
+
+  def observed(reply):
+    return reply.observation if game else (reply.observation,)
+
   rows, reply = [], episode.reset(seed_of(example))
-  read = [example.prompt + text for text in told(reply)]
+  _check(name, commands=episode.commands)
+  if noise < 1.0:
+    _check(name, solution=episode.solution)
+  read = [example.prompt + text for text in observed(reply)]
   while len(rows) < turns and not (reply.done or reply.truncated):
     player = reply.acting
     best = () if stream.uniform() < noise else episode.solution
@@ -74,9 +73,19 @@ def walk(
     rows.append({'prompt': read[player], 'completion': action})
     read[player] += action
     reply = episode.step(action)
-    read = [a + b for a, b in zip(read, told(reply), strict=True)]
-  close(episode)
+    read = [a + b for a, b in zip(read, observed(reply), strict=True)]
+  episode.close()
   return rows, reply.done
+
+
+def _check(task, **found):
+  """Raises ValueError for what episodes of the task do not say."""
+  for name, value in found.items():
+    if value is None:
+      raise ValueError(
+        f'--config: the task is {task}, whose episodes have no property '
+        f'{name!r}'
+      )
 
 
 def check_lengths(

@@ -31,7 +31,6 @@ from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import profiling
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import base
-from rl_jax.tasks.environments.base import players_of
 
 
 def train(
@@ -102,14 +101,14 @@ def evaluate(
     run = directory.run_of(checkpoint)
     if run is None:
       raise ValueError(
-        f'{checkpoint} is no work directory of a run, whose task and limits '
+        f'{checkpoint} is not a work directory of a run, whose task and limits '
         'would be taken: give a config'
       )
     config = dataclasses.replace(run, mesh=MeshConfig())
-  if opponent and players_of(config.task) != 2:
+  if opponent and config.task.traits.players != 2:
     name = type(config.task).__name__
     raise ValueError(
-      f'opponent = {opponent!r}: {name} is no game of two players'
+      f'opponent = {opponent!r}: {name} is not a game of two players'
     )
   # It reads the data: its errors come before those of the policy.
   check_split(config)

@@ -1,4 +1,6 @@
-"""Ranges and choices of dataclass fields; imports no JAX.
+"""Ranges and choices of dataclass fields, and names that classes declare.
+
+Imports no JAX.
 
     @dataclasses.dataclass(frozen=True)
     @checked
@@ -12,7 +14,10 @@ Training computes with float32, so a number that this rounds to an open limit or
 to infinity is outside as well: a temperature of 1e-50 would be 0.
 """
 
+from collections.abc import Callable, Collection, Iterable
 import dataclasses
+import difflib
+import inspect
 import math
 import numbers
 import struct
@@ -35,7 +40,7 @@ def ranged(
   open_high: bool = False,
   static: bool = False,
 ) -> Any:
-  """A field that holds a finite number in [low, high]; None is no limit.
+  """A field that holds a finite number in [low, high]; None is not a limit.
 
   An open side excludes its limit. An infinite limit that is not open includes
   infinity: high=math.inf where that switches something off. static: part of the
@@ -78,20 +83,22 @@ def check_fields(instance: Any) -> None:
     if RANGE in field.metadata:
       low, high, open_low, open_high = field.metadata[RANGE]
       check_range(
-        *(instance, field.name, low, high),
+        instance,
+        field.name,
+        low,
+        high,
         open_low=open_low,
         open_high=open_high,
       )
     elif CHOICES in field.metadata:
       check_choice(instance, field.name, field.metadata[CHOICES])
     elif tuple in (field.type, typing.get_origin(field.type)):
-      _check_tuple(instance, field)
+      _check_tuple(instance, field, values(instance)[field.name])
     elif _holds_float(field.type):
       check_range(instance, field.name)
 
 
-def _check_tuple(instance, field):
-  value = getattr(instance, field.name)
+def _check_tuple(instance, field, value):
   name = f'{type(instance).__name__}.{field.name}'
   if dataclasses.is_dataclass(value):  # one where several may be
     raise ValueError(
@@ -169,13 +176,13 @@ def check_numbers(instance: Any) -> None:
   For classes whose fields come from files; no leaf of a pytree among them.
   """
   for field in dataclasses.fields(instance):
-    value, kind = getattr(instance, field.name), field.type
-    good, what = True, f'of type {getattr(kind, "__name__", kind)}'
+    value, kind = values(instance)[field.name], field.type
+    good, what = True, f'of type {kind}'
     if kind is float:
       most, what = sys.float_info.max, 'a finite number'
       good = type(value) in (int, float) and -most <= value <= most
     elif kind in (int, bool):
-      good = type(value) is kind
+      good, what = type(value) is kind, f'of type {kind.__name__}'
     if not good:
       name = f'{type(instance).__name__}.{field.name}'
       raise ValueError(f'{name} = {value!r:.80} is not {what}')
@@ -189,3 +196,82 @@ def check_choice(instance: Any, field: str, choices: tuple[str, ...]) -> None:
       f'{type(instance).__name__}.{field} = {value!r} is none of '
       + ', '.join(choices)
     )
+
+
+def where(cls: type) -> str:
+  """The class, with the module that defines it."""
+  return f'{cls.__name__} of {cls.__module__}'
+
+
+def own_fields(cls: type) -> set[str]:
+  """Names that the body of a class annotates, but for class variables."""
+  annotations = vars(cls).get('__annotations__', {})
+  return {name for name, x in annotations.items() if 'ClassVar' not in str(x)}
+
+
+def own_names(cls: type) -> list[str]:
+  """Public names that the body of a class defines or annotates."""
+  own = vars(cls)
+  names = dict.fromkeys((*own, *own.get('__annotations__', {})))
+  return [name for name in names if not name.startswith('_')]
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+  """The known name that is most like this one, '' if none is alike."""
+  return next(iter(difflib.get_close_matches(name, known, 1, cutoff)), '')
+
+
+def misspelt(name: str, known: Collection[str]) -> str:
+  """The known name that this one almost certainly means, '' if there is none.
+
+  A plural of a known name means something else, and slips of the pen are rarely
+  in the first letter.
+  """
+  if name in known:
+    return ''
+  alike = [one for one in known if one[0] == name[0] and name != f'{one}s']
+  swapped = [one for one in alike if sorted(one) == sorted(name)]
+  return swapped[0] if swapped else nearest(name, alike, cutoff=0.81)
+
+
+def check_defaults(cls: type, known: Collection[str]) -> None:
+  """Raises TypeError for a field without default that is named as one of them.
+
+  known: names that base classes define. Python would take the value of the base
+  class for a default.
+  """
+  for name in sorted(own_fields(cls) & {*known} - set(vars(cls))):
+    raise TypeError(
+      f'{where(cls)}: the field {name!r} has the name of a declaration of its '
+      'base class: give it a default'
+    )
+
+
+def check_parameters(
+  cls: type, name: str, form: Callable[[type], str] = lambda cls: ''
+) -> None:
+  """Raises TypeError if a method takes other arguments than that of a base.
+
+  form: how the class writes it, for the end of the message.
+  """
+  base = next((x for x in cls.__mro__[1:] if name in vars(x)), object)
+  function, declared = vars(cls).get(name), vars(base).get(name)
+  if not (inspect.isfunction(function) and inspect.isfunction(declared)):
+    return
+  wanted = [*inspect.signature(declared).parameters.values()]
+  found = [*inspect.signature(function).parameters.values()]
+  if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
+    return
+  if len(found) != len(wanted):
+    names = ', '.join(p.name for p in wanted)
+    given = ', '.join(p.name for p in found)
+    raise TypeError(
+      f'{where(cls)}: {name}({given}) should take ({names}){form(cls)}'
+    )
+
+
+def values(instance: Any, names: Iterable[str] | None = None) -> dict[str, Any]:
+  """Fields of a dataclass by name, as they are; names: those, None: all."""
+  if names is None:
+    names = (field.name for field in dataclasses.fields(instance))
+  return {name: getattr(instance, name) for name in names}

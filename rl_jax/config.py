@@ -31,12 +31,12 @@ class EvaluationConfig:
   """Greedy accuracy on a split every so many iterations (0: never).
 
   sets: further `tasks.EvaluationSet`s, each of num_prompts; their metrics are
-    evaluation/NAME/pass_at_1 and so on. split: None: these sets alone.
+    evaluation/NAME/pass_at_1 and so on. split: None: these sets only.
   sample: False: no responses, only losses of recorded rows of the split, which
     runs on such rows (rollout.logged_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
   its limit. top_k and top_p, if one is given, take the place of the transforms.
-  transforms: further ones, of evaluations alone (pieces.logits).
+  transforms: further ones, of evaluations only (pieces.logits).
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
     weighted by self-certainty to this power (runs.best_of; released code: 0.5).
@@ -197,7 +197,7 @@ def check_tokens(config: ExperimentConfig) -> None:
 
 
 def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
-  """The configuration with a mesh of sizes alone, for so many devices.
+  """The configuration with a mesh of sizes only, for so many devices.
 
   Where mesh.data is null it is the largest number that shares microbatches and
   slots evenly, so that some devices may stay idle.
@@ -352,28 +352,28 @@ def _check_evaluation(config: ExperimentConfig) -> None:
   for transform in settings.transforms:
     if not isinstance(transform, method_lib.ROLES['logits']):
       raise ValueError(
-        f'evaluation.transforms holds {type(transform).__name__}, which is no '
-        'piece of rl_jax.pieces.logits'
+        f'evaluation.transforms holds {type(transform).__name__}, which is '
+        'not a piece of rl_jax.pieces.logits'
       )
   recorded = config.rollout.logged_prompts and settings.split is not None
   if settings.every and not (settings.sample or recorded):
     raise ValueError(
-      'evaluation.sample = False measures recorded rows of evaluation.split '
-      'alone, which needs rollout.logged_prompts > 0 and a split'
+      'evaluation.sample = False measures only recorded rows of '
+      'evaluation.split, which needs rollout.logged_prompts > 0 and a split'
     )
 
 
 def _check_device_verifier(config: ExperimentConfig) -> None:
-  """Raises ValueError if rewards cannot come from tokens alone."""
+  """Raises ValueError if rewards cannot come from tokens only."""
   name = type(config.task).__name__
-  if not hasattr(config.task, 'reward_device'):
+  if not config.task.supports('reward_device'):
     raise ValueError(
       f'verifier.on_device = True, but {name} has no device verifier '
       '(reward_device)'
     )
   if any(one.task is not None for one in config.evaluation.sets):
     raise ValueError(
-      'evaluation.sets with tasks of their own need verifier.on_device = False'
+      'evaluation.sets with their own tasks need verifier.on_device = False'
     )
   for field, value in (
     ('verifier.num_workers', config.verifier.num_workers),

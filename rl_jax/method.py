@@ -87,13 +87,17 @@ class Method(struct.PyTreeNode, kw_only=True):
   logits: tuple = ()
   reference: Any = struct.field(pytree_node=False, default=Frozen())
 
+  def slot(self, name: str) -> Any:
+    """What the method has in a slot: a tuple of pieces, a piece or None."""
+    return getattr(self, name)
+
   def pieces(self) -> Iterator[tuple[str, Piece]]:
     """Yields (path, piece), for example ('credit.0.GroupCenter', piece)."""
     for name in PIECE_TUPLES:
-      for i, piece in enumerate(getattr(self, name)):
+      for i, piece in enumerate(self.slot(name)):
         yield f'{name}.{i}.{type(piece).__name__}', piece
     for name in PIECE_SLOTS:
-      piece = getattr(self, name)
+      piece = self.slot(name)
       if piece is not None:
         yield f'{name}.{type(piece).__name__}', piece
 
@@ -247,7 +251,7 @@ def idle_pieces(
 def _check_roles(method: Method) -> None:
   """Raises ValueError for a piece in a slot that is not its own."""
   for slot, base in ROLES.items():
-    value = getattr(method, slot)
+    value = method.slot(slot)
     if slot in PIECE_TUPLES and not isinstance(value, tuple):
       raise ValueError(f'method.{slot} = {value!r} is not a tuple of pieces')
     pieces = value if slot in PIECE_TUPLES else (value,)
@@ -259,9 +263,11 @@ def _check_roles(method: Method) -> None:
         hint = f'; its place is method.{places[0]}' if places else ''
         if callable(piece) and not isinstance(piece, Piece):
           hint = f': write `class {type(piece).__name__}({base.__name__}):`'
+        elif not dataclasses.is_dataclass(piece):
+          hint = ': write @piece above the class'
         raise ValueError(
-          f'method.{slot} holds {type(piece).__name__}, which is no piece for '
-          f'it{hint}'
+          f'method.{slot} holds {type(piece).__name__}, which is not a '
+          f'piece for it{hint}'
         )
 
 
@@ -270,6 +276,6 @@ def replace_piece(method: Method, path: str, piece: Any) -> Method:
   name, *rest = path.split('.')
   if name in PIECE_SLOTS:
     return dataclasses.replace(method, **{name: piece})
-  pieces = list(getattr(method, name))
+  pieces = list(method.slot(name))
   pieces[int(rest[0])] = piece
   return dataclasses.replace(method, **{name: tuple(pieces)})

@@ -170,7 +170,7 @@ def _build(node, text):
         return tuple(_build(part, text) for part in node.elts)
       hint = ''
       if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        hint = f': name the class alone, {node.func.attr}(...)'
+        hint = f': name the class only, {node.func.attr}(...)'
       raise ValueError(
         f'only literals and pieces allowed in {text!r}{hint}'
       ) from error
@@ -186,6 +186,12 @@ def _build(node, text):
 
 def _unknown_piece(name, known):
   """First what is true of every class of the user, then a guess."""
+  for module in user_modules.names():
+    found = vars(importlib.import_module(module)).get(name)
+    if isinstance(found, type):
+      return (
+        f'{name} of {module} is a class, but not a piece: write @piece above it'
+      )
   own = user_modules.defining(name) or 'FILE.py'
   what, *rest = unknown_name('piece', name, known).split('.', 1)
   return f'{what}. If it is yours, import it with --import={own}.{rest[0]}'
@@ -427,7 +433,7 @@ def check_types(config: Any, path: str = '') -> None:
 
 
 def _options(hint):
-  """(A, B) of A | B; any other type alone."""
+  """(A, B) of A | B; any other type only."""
   is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
   return typing.get_args(hint) if is_union else (hint,)
 
@@ -472,7 +478,7 @@ def _fits(value, hint):
 
 
 def _type_name(hint):
-  """As one writes it, without modules."""
+  """The type as one writes it, without modules."""
   if isinstance(hint, type) and not typing.get_args(hint):
     return hint.__name__
   return re.sub(r'(\w+\.)+(?=\w)', '', str(hint))

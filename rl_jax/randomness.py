@@ -1,7 +1,7 @@
 """Random numbers that are functions of counters, never of array shapes.
 
 Every draw depends on (run key, group serial, sample index, token index,
-purpose) alone, so padding, row order, batch composition, slots and devices
+purpose) only, so padding, row order, batch composition, slots and devices
 cannot change it (tier E2).
 """
 

@@ -2,7 +2,7 @@
 
 A class is written as `role.Name`, for example `losses.PPOClip` or
 `config.RolloutConfig`. The role is for people; a class is read by its last word
-alone, so that files stay readable when modules move, also those that hold a
+only, so that files stay readable when modules move, also those that hold a
 whole module path (`rl_jax.losses.ppo_clip.PPOClip`), as written before roles.
 
 A class of the user is written as `module.Name`. What was loaded from a file has
@@ -42,7 +42,7 @@ ABSENT = {'DraftModel': {'coupling': 'uniform'}}
 _YOURS = ' If it is yours: nothing is imported because a file names it, so add'
 
 
-class StandIn:
+class StandIn(user_modules.NotImported):
   """An object of a class of the user whose code has not been imported.
 
   It has the class's name and the recorded fields. Whatever else is asked of it
@@ -98,7 +98,7 @@ def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
 def history(text: str) -> list[dict[str, Any]]:
   """What `with_history` recorded; [] if nothing.
 
-  Raises: ValueError if it is no list of changes.
+  Raises: ValueError if it is not a list of changes.
   """
   found = json.loads(text).get(_HISTORY, [])
   whole = isinstance(found, list) and all(
@@ -109,7 +109,7 @@ def history(text: str) -> list[dict[str, Any]]:
     for entry in found
   )
   if not whole:
-    raise ValueError(f'{_HISTORY} is no list of changes: {found!r:.80}')
+    raise ValueError(f'{_HISTORY} is not a list of changes: {found!r:.80}')
   return found
 
 
@@ -195,7 +195,7 @@ def digest(config: Any) -> str:
   """12 hexadecimal digits that tell configurations apart.
 
   The hash covers what differs from the defaults of the classes: of each object
-  its class (name alone, without role or module) and those fields whose value is
+  its class (name only, without role or module) and those fields whose value is
   not the field's default, by name, in alphabetical order. So neither a new
   field with a default nor a moved file changes a digest; a renamed class or
   field does. Whoever changes a default changes what existing digests stand
@@ -230,12 +230,12 @@ def role(cls: type) -> str:
 
 def _encode(value):
   if isinstance(value, StandIn):
-    fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
+    fields = {name: _encode(x) for name, x in _values(value).items()}
     where = {'from': value.recorded_files} if value.recorded_files else {}
     return {'class': value.recorded_class, **where, **fields}
   if dataclasses.is_dataclass(value):
     cls = type(value)
-    fields = {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
+    fields = {name: _encode(x) for name, x in _values(value).items()}
     files = {
       name: dataclasses.asdict(f) | {'beside': user_modules.beside(f)}
       for name, f in _files_of(value)
@@ -255,7 +255,8 @@ def _place(cls):
 
 def _files_of(value):
   """(module, file) of an object's class, and of functions that it names."""
-  modules = [*getattr(value, 'code_modules', ())]
+  names = isinstance(value, user_modules.NamesCode)
+  modules = [*value.code_modules] if names else []
   if not _is_own(type(value)):
     modules.append(type(value).__module__)
   found = (user_modules.origin(module) for module in modules)
@@ -274,7 +275,7 @@ def _walk(value, path) -> Iterator[tuple[str, Any]]:
   """(path, value) of a tree of dataclasses, containers and plain values."""
   yield path, value
   if dataclasses.is_dataclass(value):
-    below = [(f.name, getattr(value, f.name)) for f in _fields(value)]
+    below = _values(value).items()
   elif isinstance(value, dict):
     below = value.items()
   else:
@@ -310,8 +311,9 @@ def _changes(value):
     for file in files:
       hashes.update(user_modules.beside(file).values())
     found['from'] = sorted(hashes)
+  values = _values(value)
   for field in _fields(value):
-    changed = _changes(getattr(value, field.name))
+    changed = _changes(values[field.name])
     default = _default(field)
     former = FORMER_DEFAULTS.get((found['class'], field.name), default)
     if changed not in (default, former):
@@ -332,6 +334,11 @@ def _fields(value):
   return [f for f in dataclasses.fields(value) if f.init]
 
 
+def _values(value):
+  """The fields by name."""
+  return {f.name: getattr(value, f.name) for f in _fields(value)}
+
+
 def _encode_plain(value, encode):
   if isinstance(value, (tuple, list)):
     return [encode(v) for v in value]
@@ -342,7 +349,7 @@ def _encode_plain(value, encode):
   hint = ''
   if callable(value):
     hint = '; a function of the user is given as text: tasks.RewardFunctions'
-  elif not isinstance(value, type) and hasattr(value, 'reward'):
+  elif isinstance(value, user_modules.NamesCode):  # a task
     hint = '; write @dataclasses.dataclass(frozen=True) above its class'
   raise TypeError(
     f'cannot write {type(value).__name__} as JSON: {value!r}{hint}'
@@ -447,11 +454,11 @@ def difference(left: Any, right: Any, path: str = '') -> list[str]:
   if type(left) is type(right) and dataclasses.is_dataclass(left):
     return [
       line
-      for f in dataclasses.fields(left)
+      for name in _values(left)
       for line in difference(
-        getattr(left, f.name),
-        getattr(right, f.name),
-        f'{path}.{f.name}' if path else f.name,
+        _values(left)[name],
+        _values(right)[name],
+        f'{path}.{name}' if path else name,
       )
     ]
   if isinstance(left, tuple) and isinstance(right, tuple):

@@ -40,7 +40,7 @@ PAD, POLICY, ENVIRONMENT, FORCED = 0, 1, 2, 3
 
 # The top-level tree of the parameters that pieces of the method learn.
 LEARNED = 'pieces'
-# The entry of an update's metrics that is no scalar.
+# The entry of an update's metrics that is not a scalar.
 TOKENS = 'tokens'
 
 
@@ -116,7 +116,7 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
   turn_BT: Array | None = None
   turns: Turns | None = None
   # Of episodes that rewrite their context: the first response token that each
-  # token sees, which stands right behind the prompt. None: token 0, always.
+  # token sees, which directly follows the prompt. None: token 0, always.
   context_BT: Array | None = None
 
   @property
@@ -126,7 +126,7 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
 
 
 class GroupSummary(struct.PyTreeNode, kw_only=True):
-  """What a selector is told of the groups of a round, each [N, G].
+  """What a selector observes of the groups of a round, each [N, G].
 
   reward: combined by the task, NaN where the verification failed. right: 1 if
   the response solved its prompt, 0 if not or unknown. length: response tokens.

@@ -3,7 +3,7 @@
 `load('my_task.py')` makes a module with the name of the file, wherever the file
 is; modules beside it can be imported in it, as in a script. Classes and
 functions of such a file are recorded in experiment.json by module name, path
-and hash of the content, those of an installed module by its name alone.
+and hash of the content, those of an installed module by its name only.
 """
 
 import ast
@@ -30,6 +30,21 @@ class UserFile:
 
   path: str
   sha256: str  # of the content that was run
+
+
+class NamesCode:
+  """Base of what names modules or functions of the user in its fields."""
+
+  @property
+  def code_modules(self) -> tuple[str, ...]:
+    """Modules of functions that fields name, whose files are recorded."""
+    return ()
+
+
+class NotImported:
+  """Base of what stands for an object whose code has not been imported."""
+
+  why: str  # the text of the error
 
 
 _MOST_FILES = 200  # of a folder, in which a class is looked for
@@ -141,7 +156,7 @@ def origin(module: str) -> tuple[str, UserFile | None]:
     module = _main_name()
   if module in _files:
     return module, _files[module]
-  path = getattr(sys.modules.get(module), '__file__', None)
+  path = _path(module)
   folders = {os.path.dirname(file.path) for file in _files.values()}
   if path and '.' not in module and os.path.dirname(path) in folders:
     return module, UserFile(path, _hash(path))  # beside a user's file
@@ -151,21 +166,21 @@ def origin(module: str) -> tuple[str, UserFile | None]:
 def file_of(module: str) -> UserFile | None:
   """The file of an imported module, also of one that is known by its name."""
   name, file = origin(module)
-  path = getattr(sys.modules.get(name), '__file__', None)
+  path = _path(name)
   return file or (UserFile(path, _hash(path)) if path else None)
 
 
 def beside(file: UserFile) -> dict[str, str]:
   """Module -> sha256 of the files beside a user's file that it imports.
 
-  Those that they import, too, wherever in the code the import stands.
+  Those that they import, too, wherever in the code the import is.
   """
   folder = os.path.dirname(os.path.realpath(file.path))
   found: dict[str, str] = {}
   rest = [file.path]
   while rest:
     for name in _imports(rest.pop()):
-      path = getattr(sys.modules.get(name), '__file__', None) or ''
+      path = _path(name) or ''
       path = os.path.realpath(path)
       other = os.path.dirname(path) == folder and path != file.path
       if other and name not in found:
@@ -182,8 +197,7 @@ def check_importable(thing: Any) -> None:
     raise ValueError(f'{what} is not defined at the top level of a module')
   origin(thing.__module__)
   module = sys.modules.get(thing.__module__)
-  known = [getattr(module, key, None) for key in ('__spec__', '__file__')]
-  if not any(known):
+  if not (_spec(thing.__module__) or _path(thing.__module__)):
     raise ValueError(f'{what} is in no module that can be imported')
   if getattr(module, name, None) is not thing:
     raise ValueError(
@@ -198,7 +212,7 @@ def reference(function: Any) -> str:
   """
   if not isinstance(function, str):
     if not isinstance(function, types.FunctionType):
-      raise ValueError(f'{function!r} is no function')
+      raise ValueError(f'{function!r} is not a function')
     check_importable(function)
     name, _ = origin(function.__module__)
     _named.add(name)
@@ -216,7 +230,7 @@ def reference(function: Any) -> str:
       f'{place} has no function {name}, but {", ".join(own) or "none"}'
     ) from None
   if not callable(found):
-    raise ValueError(f'{function!r} is no function')
+    raise ValueError(f'{function!r} is not a function')
   return f'{module}:{name}'
 
 
@@ -294,7 +308,7 @@ def _imported(name, typed):
         and os.path.dirname(importlib.__file__) not in frame.filename
       ]
       where = f' ({own[-1].filename}:{own[-1].lineno})' if own else ''
-    text = getattr(error, 'msg', None) or error
+    text = error.msg if isinstance(error, ImportError | SyntaxError) else error
     raise ValueError(
       f'{typed} cannot be imported: {type(error).__name__}: {text}{where}'
     ) from error
@@ -346,7 +360,7 @@ def _main_name() -> str:
 
 def _main_module() -> str | None:
   """The same; None in an interactive session."""
-  spec = getattr(sys.modules['__main__'], '__spec__', None)
+  spec = _spec('__main__')
   if spec is not None:
     return spec.name
   full = _script()
@@ -360,11 +374,20 @@ def _main_module() -> str | None:
 
 def _script() -> str | None:
   """The file that Python was started with, or None."""
-  main = sys.modules['__main__']
-  path = getattr(main, '__file__', None)
-  if getattr(main, '__spec__', None) or not path or not os.path.isfile(path):
+  path = _path('__main__')
+  if _spec('__main__') or not path or not os.path.isfile(path):
     return None
   return os.path.realpath(path)
+
+
+def _path(module):
+  """The file of an imported module; None if it has none, or is not there."""
+  return getattr(sys.modules.get(module), '__file__', None)
+
+
+def _spec(module):
+  """How a module was found; None for a script, or if it is not there."""
+  return getattr(sys.modules.get(module), '__spec__', None)
 
 
 def _hash(path):

@@ -4,12 +4,13 @@ import dataclasses
 from typing import Any
 
 from rl_jax.tasks.environments import several
+from rl_jax.tasks.environments.base import Episodic
 
 NAME = 'adapter'  # in Example.meta
 
 
 @dataclasses.dataclass(frozen=True)
-class Adapters:
+class Adapters(Episodic):
   """Tasks by name; an example's is in its meta."""
 
   tasks: dict[str, Any]
@@ -17,14 +18,22 @@ class Adapters:
   def prepare(self):
     """All of them."""
     for task in self.tasks.values():
-      getattr(task, 'prepare', lambda: None)()
+      task.prepare()
 
-  def example(self, name):
+  def num_prompts(self, split):
+    """One of every task."""
+    return len(self.tasks)
+
+  def example(self, split, index):
     """The first one of a task."""
+    return self.first(list(self.tasks)[index])
+
+  def first(self, name):
+    """That of the task of that name."""
     example = self.tasks[name].example('train', 0)
     meta = {**example.meta, NAME: name}
     return dataclasses.replace(example, meta=meta)
 
   def make(self, example):
-    """Of the example's task."""
+    """Makes an episode of the example's task."""
     return several.make(self.tasks[example.meta[NAME]], example)

@@ -45,7 +45,7 @@ def silent(client, example):
 
 
 def failing(client, example):
-  """Fails behind its call."""
+  """Fails after its call."""
   ask(client, [{'role': 'user', 'content': example.prompt}])
   raise KeyError('own')
 

@@ -1,10 +1,14 @@
 """Settings of the whole suite; the device suite runs in its own process."""
 
 import collections
+import contextlib
+import ctypes
+import gc
+import importlib
 import importlib.util
-import itertools
 import os
 import pathlib
+import resource
 import sys
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
@@ -26,7 +30,9 @@ jax.config.update('jax_numpy_rank_promotion', 'raise')
 
 
 def _share_flags():
-  """Tests import many binaries: a flag that two of them define is no error."""
+  """Tests import many binaries: a flag that two of them define is not
+  an error.
+  """
   define = flags.FlagValues.__setitem__
 
   def shared(values, name, flag):
@@ -49,18 +55,65 @@ def pytest_collection_modifyitems(items):
       item.add_marker(skip)
 
 
-_SLOW = itertools.count(1)
+# A compiled program, however small, keeps about 1.3 MB and seven memory maps
+# until it is let go: 10,000 tests would hold 10 GB in two processes, and jaxlib
+# crashes in the compiler when Linux grants no further map (65,530 a process).
+_MOST_PROGRAMS = 1000
+_kept_programs = 0
 
 
 @pytest.fixture(autouse=True)
-def _few_programs(request):
-  """Compiled programs are let go after every 40 slow tests.
+def _few_programs():
+  """Compiled programs are let go once 1,000 have come since the last time.
 
-  jaxlib 0.10.2 crashes in the compiler once a process holds those of about 160.
+  What a fixture of a module still holds stays. The memory goes back to the
+  system, where the C library knows how, for the other processes.
   """
+  global _kept_programs
   yield
-  if 'slow' in request.keywords and next(_SLOW) % 40 == 0:
-    jax.clear_caches()
+  client = jax.devices()[0].client
+  if len(client.live_executables()) < _kept_programs + _MOST_PROGRAMS:
+    return
+  jax.clear_caches()
+  gc.collect()
+  with contextlib.suppress(AttributeError, OSError):
+    ctypes.CDLL(None).malloc_trim(0)
+  _kept_programs = len(client.live_executables())
+
+
+class _Peaks:
+  """The most memory that each process of the tests had, shown at the end."""
+
+  def __init__(self):
+    self.megabytes = {}
+
+  @pytest.hookimpl(trylast=True)
+  def pytest_sessionfinish(self, session):
+    """Of this process; a worker hands it to the process that reports."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    output = getattr(session.config, 'workeroutput', None)
+    if output is not None:
+      output['megabytes'] = most
+    elif not self.megabytes:
+      self.megabytes['main'] = most
+
+  @pytest.hookimpl(optionalhook=True)
+  def pytest_testnodedown(self, node, error):
+    """A worker has ended, if it was not killed with its output."""
+    del error
+    output = getattr(node, 'workeroutput', {})
+    self.megabytes[node.gateway.id] = output.get('megabytes', 0)
+
+  def pytest_terminal_summary(self, terminalreporter):
+    """One line."""
+    peaks = sorted(self.megabytes.items())
+    line = ', '.join(f'{name} {most} MB' for name, most in peaks)
+    terminalreporter.write_line(f'most memory: {line}')
+
+
+def pytest_configure(config):
+  """Memory is part of the report."""
+  config.pluginmanager.register(_Peaks())
 
 
 def _load(name):
@@ -74,8 +127,8 @@ def _load(name):
 
 @pytest.fixture(scope='session')
 def toy():
-  """The module tests/toy.py: rollouts for pieces."""
-  return _load('toy')
+  """The module experiments/checks/toy.py: rollouts for pieces."""
+  return importlib.import_module('experiments.checks.toy')
 
 
 @pytest.fixture(scope='session')
@@ -110,7 +163,7 @@ def make_episodes():
 
 @pytest.fixture(scope='module', name='mesh')
 def _mesh():
-  """Of one device, in force until the module ends."""
+  """A mesh of one device, in force until the module ends."""
   found = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(found):
     yield found

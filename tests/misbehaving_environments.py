@@ -7,12 +7,18 @@ import subprocess
 import time
 
 from rl_jax.tasks import KeyDoor
-from rl_jax.tasks.environments import Ask, EnvironmentTask, Reply
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import (
+  Ask,
+  Environment,
+  EnvironmentTask,
+  Reply,
+)
 from rl_jax.verification import child_processes, sandbox
 
 
-class Echo:
-  """Says again what it was told, with the number of the step."""
+class Echo(Environment):
+  """Repeats what it has observed, with the number of the step."""
 
   def reset(self, seed):
     """The seed and a draw of the global generator."""
@@ -45,9 +51,9 @@ class Misbehaving(EnvironmentTask):
 
 @dataclasses.dataclass(frozen=True)
 class Unrepeatable(Misbehaving):
-  """As if it asked the network."""
+  """An environment that could ask the network."""
 
-  deterministic = False
+  traits = TaskTraits(deterministic=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +116,7 @@ class Different(EnvironmentTask):
     return _Process()
 
 
-class _Process:
+class _Process(Environment):
   def reset(self, seed):
     """Another number each time."""
     return Reply(f'{time.monotonic_ns() % 10**9}')
@@ -120,7 +126,7 @@ class _Process:
     return Reply(done=True)
 
 
-class Whims:
+class Whims(Environment):
   """What happens depends on the first letter of the action."""
 
   def __init__(self, task, number):
@@ -184,8 +190,8 @@ class FewBegin(KeyDoor):
     return super().make(example) if example.id < 4 else _raise()
 
 
-class Asks:
-  """Each action is told to a partner, whose answer is what is said next.
+class Asks(Environment):
+  """Each action is passed to a partner, whose answer is what is said next.
 
   task.inside answers itself, so that nobody is asked. 'g' asks without end.
   """
@@ -198,7 +204,7 @@ class Asks:
     return self._asked(LETTERS[seed % 7], 'a', 0.0)
 
   def step(self, action):
-    """Of the policy or of the partner."""
+    """An action of the policy or an answer of the partner."""
     if not self.waits:
       self.endless = self.task.endless and action == 'g'
       return self._asked(action or 'a', 'bc', 0.25)
@@ -241,15 +247,15 @@ class Asking(EnvironmentTask):
   endless: bool = False
   partner: str = 'oracle'
   alphabet = LETTERS
-  asks = ('oracle',)
+  traits = TaskTraits(asks=('oracle',))
 
   def make(self, example):
     """Asks."""
     return Asks(self)
 
 
-class Rally:
-  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player goes on.
+class Rally(Environment):
+  """A game of two: 'e', 'f', 'g' lose, after 'b' the same player continues.
 
   After five actions the sum of their lengths decides.
   """
@@ -293,7 +299,7 @@ class RallyTask(EnvironmentTask):
 
   failing: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
-  players = 2
+  traits = TaskTraits(players=2)
 
   def make(self, example):
     """A rally."""

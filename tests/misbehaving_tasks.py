@@ -10,13 +10,23 @@ import sys
 import threading
 import time
 
+from rl_jax.tasks.base import Task
+
 
 @dataclasses.dataclass(frozen=True)
-class Misbehaving:
+class Misbehaving(Task):
   """The response names the method that its reward call runs."""
 
+  def num_prompts(self, split):
+    """None: examples come from elsewhere."""
+    return 0
+
+  def example(self, split, index):
+    """There is none."""
+    raise IndexError(index)
+
   def reward(self, example, response):
-    """Returns the components, unless told to misbehave."""
+    """Returns the components, unless the response asks it to misbehave."""
     if response.startswith('spawn '):
       child = subprocess.Popen(['sleep', '300'])
       with open(response.split()[1], 'w') as f:
@@ -39,7 +49,7 @@ class Misbehaving:
     raise ValueError('no number in ' + 'long response ' * 10_000)
 
   def names(self):
-    """A component with a long name that is no number."""
+    """A component with a long name that is not a number."""
     return {'outcome': 1.0, 'x' * 100_000: 'one'}
 
   def short(self):
@@ -128,7 +138,7 @@ class Misbehaving:
     return {'outcome': -(10**400)}
 
   def huge(self):
-    """Finite in float64 alone."""
+    """Finite in float64 only."""
     return {'outcome': 1e300}
 
   def number(self):
@@ -199,7 +209,7 @@ def _leave_a_child(pid_file):
 
 
 def _leave_a_daemon(pid_file):
-  """A grandchild in a session of its own; the call hangs."""
+  """A grandchild in its own session; the call hangs."""
   if os.fork() == 0:
     os.setsid()
     pid = os.fork()

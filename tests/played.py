@@ -8,7 +8,7 @@ import jax
 from rl_jax import models, rollouts
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.partners import NO_PARTNERS
@@ -32,7 +32,6 @@ def make_episodes(task, tokenizer, turns, pool=None, **more):
   pool = SessionPool(task) if pool is None else pool
   return Episodes(
     task,
-    pool,
     JournaledPool(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
@@ -77,10 +76,8 @@ class Played:
     self.engine = make_engine(
       model,
       rollouts.SamplingConfig(eos_ids=tokenizer.eos_ids, **sampling),
-      group_size=G,
-      max_response_tokens=size,
-      mesh=mesh,
-      turns=turns,
+      EngineConfig(group_size=G, max_response_tokens=size, turns=turns),
+      mesh,
     )
     self.tokenizer = tokenizer
     self.key = processes.put(KEY, mesh_lib.replicated(mesh))

@@ -1,6 +1,7 @@
 """Random damage to what comes from outside, and the limits of a test of it.
 
-The same examples every time. Loaded by tests beside it, which are no package.
+The same examples every time. Loaded by tests beside it, which are not a
+package.
 """
 
 import contextlib
@@ -133,7 +134,7 @@ def written(directory, name, data):
 
 
 def run(made, holds, count, directory):
-  """As many examples of a strategy, the same every time."""
+  """Runs `count` examples of a strategy, the same every time."""
 
   @settings(
     max_examples=count,

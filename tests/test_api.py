@@ -40,7 +40,7 @@ def test_a_run_is_evaluated(workdir):
 
 def test_mistakes_are_named(workdir, tmp_path):
   """Before a model is read."""
-  with pytest.raises(ValueError, match="opponent = 'x': Bandit is no game"):
+  with pytest.raises(ValueError, match="opponent = 'x': Bandit is not a game"):
     rl_jax.evaluate(workdir, opponent='x')
-  with pytest.raises(ValueError, match='is no work directory of a run'):
+  with pytest.raises(ValueError, match='is not a work directory of a run'):
     rl_jax.evaluate(str(tmp_path / 'nothing'))

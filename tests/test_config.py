@@ -15,10 +15,7 @@ from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.policies import Average
 from rl_jax.pieces.roles import Credit
-from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
-from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
-from rl_jax.verification.pool import VerifierConfig
 
 REINFORCE = Method(losses=(losses.Reinforce(),), aggregation=TokenMean())
 
@@ -88,7 +85,7 @@ def test_the_shipped_configuration_is_valid():
   ],
 )
 def test_batch_arithmetic_names_both_numbers(sizes, message):
-  """Sizes that do not divide are no rounding but an error."""
+  """Sizes that do not divide are an error, not rounded."""
   with pytest.raises(ValueError, match=message):
     config_lib.validate(changed(**sizes))
 
@@ -171,30 +168,6 @@ def test_an_average_of_bfloat16_weights_is_refused(toy):
     config_lib.validate(dataclasses.replace(config, method=moving))
 
 
-@pytest.mark.parametrize(
-  ('make', 'message'),
-  [
-    (lambda: RolloutConfig(num_prompts=0), r'num_prompts = 0 is outside \[1'),
-    (lambda: RolloutConfig(group_size=0), r'group_size = 0 is outside \[1'),
-    (lambda: RolloutConfig(temperature=0.0), r'temperature = 0.0 .* \(0'),
-    (lambda: RolloutConfig(temperature=float('nan')), 'temperature = nan'),
-    (lambda: RolloutConfig(overlong_prompt='cut'), "'cut' is none of error"),
-    (lambda: RolloutConfig(max_rounds=0), 'max_rounds = 0'),
-    (lambda: UpdateConfig(epochs=0), 'epochs = 0'),
-    (lambda: UpdateConfig(minibatch_prompts=0), 'minibatch_prompts = 0'),
-    (lambda: CheckpointConfig(every=0), 'every = 0'),
-    (lambda: CheckpointConfig(on_save_error='ignore'), "'ignore' is none of"),
-    (lambda: VerifierConfig(timeout_seconds=0.0), 'timeout_seconds = 0.0'),
-    (lambda: VerifierConfig(num_workers=-1), 'num_workers = -1'),
-    (lambda: VerifierConfig(memory_limit_bytes=1), 'memory_limit_bytes = 1'),
-  ],
-)
-def test_every_value_out_of_range_is_named(make, message):
-  """Field, value and range are in the error."""
-  with pytest.raises(ValueError, match=message):
-    make()
-
-
 def test_a_schedule_ends_with_the_last_iteration():
   """8 prompts in minibatches of 4, 3 epochs, 5 iterations: 30 steps."""
   config = changed(num_prompts=8, minibatch_prompts=4)
@@ -249,7 +222,7 @@ def test_a_mesh_takes_all_devices_that_share_the_batch(fields, devices, data):
     ('optimizer.learning_rate', '1e-3', 'learning_rate: expected float, got'),
     ('optimizer.learning_rate', True, 'learning_rate: expected float, got'),
     ('stopping.metric', 3, 'stopping.metric: expected str or NoneType, got 3'),
-    ('judges', (losses.PPOClip(),), 'which is no Judge'),
+    ('judges', (losses.PPOClip(),), 'which is not a Judge'),
     ('judges', (3,), r'judges: expected tuple\[Judge, ...\], got \(3,\)'),
     ('method.losses', losses.PPOClip(), 'losses: expected (a )?tuple, got'),
   ],

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# `path`: or `path`, behind `line`: and then what to write there.
+# `path`: or `path`, after `line`: and then what to write there.
 BLOCK = re.compile(
-  r'^`([^`]+)`(?:, behind\n`([^`]+)`)?:\n\n```\w+\n(.*?)^```', re.M | re.S
+  r'^`([^`]+)`(?:, after\n`([^`]+)`)?:\n\n```\w+\n(.*?)^```', re.M | re.S
 )
 # What judges the added files; -k keeps to what is new.
 TESTS = (
@@ -39,7 +39,7 @@ def blocks():
 
 
 def apply(name, line, text, folder):
-  """Writes a file, or inserts the text behind the one line of an old one."""
+  """Writes a file, or inserts the text after the one line of an old one."""
   path = folder / name
   if not line:
     assert not path.exists(), f'{name} exists already'

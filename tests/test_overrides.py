@@ -140,7 +140,7 @@ def test_a_path_below_a_plain_value_is_refused():
 
 
 def test_a_path_below_a_dict_names_the_field_to_set():
-  """Keys of data are no fields."""
+  """Keys of data are not fields."""
   message = r'set the whole: task.reward_weights=\{...\}'
   with pytest.raises(ValueError, match=message):
     override(config(), 'task.reward_weights.outcome', '2')
@@ -221,7 +221,7 @@ def test_add_appends_a_piece():
 
 
 def test_limits_of_episodes_are_given_by_their_class():
-  """As the error says where they are missing."""
+  """The class is the one that the error names where limits are missing."""
   with pytest.raises(ValueError, match='rollout.turns is missing') as error:
     turns.check(KeyDoor(), config().rollout, config().method)
   text = re.search("--set='(rollout.turns)=(.*)'", str(error.value))
@@ -230,7 +230,7 @@ def test_limits_of_episodes_are_given_by_their_class():
 
 @pytest.mark.parametrize('form', ['({},)', '[{}]', '({}, )'])
 def test_a_tuple_of_pieces_is_set(form):
-  """As --set='method.losses=(PPOClip(clip_high=0.3),)'."""
+  """The form of --set='method.losses=(PPOClip(clip_high=0.3),)'."""
   text = form.format('PPOClip(clip_high=0.3)')
   after = override(config(), 'method.losses', text)
   assert after.method.losses == (losses.PPOClip(clip_high=0.3),)
@@ -246,7 +246,7 @@ def test_texts_in_brackets_stay_text(text):
 
 
 def test_pieces_in_a_tuple():
-  """As the parts of a mixture of data sets."""
+  """The parts of a mixture of data sets, for example."""
   part = "MixturePart(name='{0}', task=PreferenceRows(path='{0}'), weight=2.0)"
   text = f'Mixture(parts=[{part.format("a")}, {part.format("b")}])'
   task = override(config(), 'task', text).task
@@ -265,7 +265,7 @@ def test_pieces_in_a_tuple():
     ('ClipCovDrop(fraction=1 + 2)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=x)', 'only literals and pieces'),
     ('ClipCovDrop(fraction=[i for i in (1,)])', 'only literals and pieces'),
-    ('weights.ClipCovDrop(fraction=1e-3)', r'class alone, ClipCovDrop\('),
+    ('weights.ClipCovDrop(fraction=1e-3)', r'class only, ClipCovDrop\('),
     ('ClipCovDrop().fraction', 'only literals and pieces'),
     ('ClipCovDrop(1e-3)', 'name every field'),
     ('ClipCovDrop(**{})', 'name every field'),
@@ -305,7 +305,7 @@ def test_models_of_a_run_are_added_by_name(path, text):
 
 
 def test_pieces_nest():
-  """A loss may carry an aggregation of its own."""
+  """A loss may carry its own aggregation."""
   piece = parse_piece('PPOClip(aggregation=TokenMean())')
   assert type(piece.aggregation).__name__ == 'TokenMean'
 
@@ -346,7 +346,7 @@ def test_the_order_of_changes_does_not_matter(changes):
 
 
 def test_a_field_that_is_set_twice_is_named():
-  """Also by two of its paths; equal values are no mistake."""
+  """Also by two of its paths; equal values are allowed."""
   twice = [('method.losses.0.clip_low', '0.1')]
   twice.append(('method.losses.PPOClip.clip_low', '0.3'))
   for changes in (twice, twice[::-1]):

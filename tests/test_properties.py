@@ -145,7 +145,7 @@ def replies(directory, example):
 
 
 def formulas(directory, example):
-  """As one formula and within a text, equal to itself."""
+  """The answer as a formula and within a text, equal to itself."""
   answer, gold, _ = example
   for extracted in (True, False):
     equal = outcome(answers.math_equal, answer, gold, extracted)

@@ -1,6 +1,6 @@
 """README and the pages that it links to are true, as the code is.
 
-`make readme` (this file as a program) writes the tree of docs/layout.md anew.
+`make readme` (this file as a program) writes the tree of docs/layout.md again.
 """
 
 import ast
@@ -141,7 +141,7 @@ def test_recipes_compose():
 
 
 def test_settings_of_the_table_are_fields():
-  """Of the configuration; those that --allow_change names, too."""
+  """The settings are fields, also those that --allow_change names."""
   rows = re.findall(r'^\| .*`(--(?:set|allow_change)=.*)`', START, re.MULTILINE)
   assert len(rows) >= 6
   base = configuration.build('bandit')

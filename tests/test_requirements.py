@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']
 EXTRAS = PROJECT['optional-dependencies']
-# Peers that benchmarks are compared with, in environments of their own.
+# Peers that benchmarks are compared with, in their own environments.
 PEERS = {'torch', 'transformers', 'trl', 'datasets', 'tunix'}
 
 

@@ -61,7 +61,7 @@ def test_every_configuration_with_every_method_survives_json(toy, name):
 
 
 def test_renamed_classes_are_read():
-  """As files of before name them: by role, or by their module path."""
+  """Older files name them by role, or by their module path."""
   fields = {'class': 'tasks.DescribedBandit', 'num_contexts': 3}
   assert from_json(json.dumps(fields)) == Described(Bandit(num_contexts=3))
   path = 'rl_jax.tasks.described_arithmetic.DescribedArithmetic'
@@ -256,7 +256,7 @@ def test_drafts_of_earlier_runs_are_coupled_as_they_were():
 
 
 def test_an_unknown_field_names_the_nearest():
-  """As in a file that an older version wrote."""
+  """A file of an older version may hold one."""
   text = to_json(bandit.get_config(REINFORCE)).replace(
     '"group_size"', '"group_sizes"'
   )
@@ -274,7 +274,7 @@ def test_values_out_of_range_are_refused_on_reading_too():
 
 
 def test_what_json_cannot_hold_is_named():
-  """An array is no configuration."""
+  """An array is not a configuration."""
   method = REINFORCE.as_arrays()
   method = dataclasses.replace(method, losses=(losses.PPOClip().replace(),))
   to_json(method)
@@ -317,7 +317,7 @@ def test_difference_names_path_and_both_values(toy):
 )
 def test_a_damaged_history_is_an_error(found):
   """Not after an iteration, when it is written again."""
-  with pytest.raises(ValueError, match='history is no list of changes'):
+  with pytest.raises(ValueError, match='history is not a list of changes'):
     history(json.dumps({'history': found}))
 
 

@@ -15,6 +15,7 @@ from rl_jax import overrides, serialization
 from rl_jax.config import EvaluationConfig
 from rl_jax.runs import directory
 from rl_jax.tasks import EvaluationSet
+from rl_jax.tasks.base import Task
 
 TASK = """
 import dataclasses
@@ -52,7 +53,7 @@ def test_a_file_is_a_module_with_its_neighbours(user_modules, folder):
 
 
 def test_a_file_that_has_changed_is_another_module(user_modules, folder):
-  """Of the same length and within the same second, too."""
+  """A file of the same length, changed within the same second, counts, too."""
   old = user_modules.load(str(folder / 'letters.py'))
   text = (folder / 'letters.py').read_text()
   (folder / 'letters.py').write_text(text.replace('< 2', '< 9'))
@@ -220,7 +221,7 @@ def test_what_needs_no_code_is_read_without_it(user_modules, folder):
 def test_modules_by_name_are_known_when_they_are_named(
   user_modules, folder, monkeypatch
 ):
-  """An importable module is recorded by its name alone."""
+  """An importable module is recorded by its name only."""
   monkeypatch.setattr(sys, 'path', [*sys.path, str(folder)])
   module = user_modules.add('letters')
   text = serialization.to_json(module.Letters())
@@ -262,11 +263,17 @@ class Holder:
   part: object = None
 
 
-class Plain:
-  """A task that is no dataclass."""
+class Plain(Task):
+  """A task that is not a dataclass."""
+
+  def num_prompts(self, split):
+    """Of no interest."""
+
+  def example(self, split, index):
+    """Of no interest."""
 
   def reward(self, example, response):
-    """Of no interest."""
+    """Unused."""
 
 
 def local():

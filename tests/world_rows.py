@@ -283,7 +283,7 @@ def with_weights(name, task, tokenizer, traj):
 
 
 def with_outputs(tree, count):
-  """A value head of more outputs: its own once more, in reverse."""
+  """A value head of more outputs: its own again, in reverse."""
   head = tree['value_head']
   more = jax.tree.map(lambda x: jnp.concatenate([x, x[::-1]])[:count], head)
   return {**tree, 'value_head': more}

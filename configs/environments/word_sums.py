@@ -62,7 +62,7 @@ class WordSums:
     return len(_SIGNS) * (9 * self._low) ** 2
 
   def problem(self, place: int) -> Problem:
-    """That of a place, from 0."""
+    """The problem at a place, from 0."""
     rest, kind = divmod(self._order.forward(place), len(_SIGNS))
     a, b = (self._low + one for one in divmod(rest, 9 * self._low))
     word, sign = list(_SIGNS.items())[kind]
@@ -155,7 +155,9 @@ def _environment():
   made = [core.Tool.from_function(one) for one in functions]  # 5 ms each
 
   class Asking(core.Environment):
-    """Reward 1 for the right answer, -1 for what is no expression; both end."""
+    """Reward 1 for the right answer, -1 for what is not an expression; both
+    end.
+    """
 
     def __init__(self, problem, first):
       self.problem, self.tools = problem, made[first:]

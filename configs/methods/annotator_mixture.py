@@ -3,7 +3,7 @@
 Paper: Chakraborty et al., "MaxMin-RLHF: Alignment with Diverse Human
   Preferences", 2024; its first stage, whose heads `maxmin` reads.
 Change: against the reward model, each annotator belongs to the group whose
-  head explains his or her comparisons best, and trains that head alone.
+  head explains his or her comparisons best, and trains that head only.
 Defaults: two groups (paper: K = 2); 11 annotators, a new assignment every 60
   steps and centring 0.01 are ours.
 Pieces: AnnotatorMixture(groups=2, annotators=11, period=60, center=0.01,

@@ -5,7 +5,7 @@ Paper: Melnyk et al., "Distributional Preference Alignment of LLMs via Optimal
 Change: against DPO, margins are compared by their rank in the batch:
   first-order stochastic dominance.
 Defaults: beta 0.1 (TRL). method.losses.SortedPairs.form=unpaired for responses
-  that are no pairs.
+  that are not pairs.
 Pieces: SortedPairs(beta=0.1, label_smoothing=0.0, form='paired'); TokenMean();
   Given()
 Headline: unverified.

@@ -2,8 +2,8 @@
 
 Paper: Li et al., "Optimizing Safe and Aligned Language Generation: A
   Multi-Objective GRPO Approach", 2025.
-Change: against the reward model of pairs, a response alone has a number for
-  each aspect, and a head for each is fitted to it by least squares. As a reward
+Change: against the reward model of pairs, a single response has a number for
+each aspect, and a head for each is fitted to it by least squares. As a reward
   their sum with weights: RewardModel(path=..., head_weights=(0.5, 0.5)).
 Defaults: two aspects; weights and learning rate are unverified.
 Pieces: AspectRegression(num_aspects=2); TokenMean()

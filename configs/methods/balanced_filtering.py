@@ -3,7 +3,7 @@
 Paper: Bae et al., "Online Difficulty Filtering for Reasoning Oriented
   Reinforcement Learning", 2025.
 Change: against GRPO, a group is kept only if its mean reward lies in a band
-  that is symmetric about 1/2, and generation goes on until the batch is full.
+  that is symmetric about 1/2, and generation continues until the batch is full.
 Defaults: band [0.25, 0.75] is ours (the paper's is unverified); KL 1e-3.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.2); KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean();

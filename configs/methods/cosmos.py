@@ -25,7 +25,7 @@ from rl_jax.rollouts.wrappers import StepCuriosity, TreeSearch
 
 
 def get_method() -> Method:
-  """Both terms on the steps alone."""
+  """Both terms see only the tokens of the steps."""
   return Method(
     losses=(
       pref.PairLoss(score=pref.LogOdds(), link=pref.Sigmoid(), coef=0.1),

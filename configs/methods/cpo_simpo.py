@@ -1,7 +1,7 @@
 """CPO-SimPO: the loss of SimPO and the likelihood of chosen responses.
 
 Paper: Xu et al., "Contrastive Preference Optimization", 2024, with the score of
-  Meng et al., "SimPO", 2024; a combination of their code, no paper of its own.
+  Meng et al., "SimPO", 2024; a combination of their code, no paper.
 Change: against SimPO, chosen responses are kept likely; against CPO, scores are
   means over tokens with a target margin.
 Defaults: beta 0.1, gamma 0.5, coefficient 1 (TRL CPOConfig with loss_type

@@ -1,4 +1,4 @@
-"""DeepSeek-V3.2: GRPO that lets go of bad responses that it has left behind.
+"""DeepSeek-V3.2: GRPO that ignores bad responses that have become unlikely.
 
 Paper: DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language
   Models", 2025.

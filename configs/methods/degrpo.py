@@ -1,4 +1,4 @@
-"""DeGRPO (Thinkless): the control token has a mean of its own.
+"""DeGRPO (Thinkless): the control token has its own mean.
 
 Paper: Fang et al., "Thinkless: LLM Learns When to Think", 2025.
 Change: against GRPO, the loss of the first token, which chooses the mode, is

@@ -17,7 +17,7 @@ Pieces: TwinAdvantage(); BestAdvantage(threshold=0.1); Reinforce();
 Headline: +21.2% over the best offline method before it (Android-in-the-Wild).
 Evidence: verified in code (DigiRL-agent/digiq trainer.py, by digest).
 Paper and code: there critics read frozen features of a large model; here they
-  have layers of their own (model.critic=own). Slow copies move after every
+have separate layers (model.critic=own). Slow copies move after every
   iteration, there after every step. V regresses on the recorded action, there
   on a sampled one.
 Command: python -m experiments.train --config=configs/logged_episodes.py

@@ -15,7 +15,7 @@ Defaults: beta 0.01 (best of the paper). Steps are runs of policy tokens, the
 Pieces: GroupCenter(); StepRegression(coef=0.01, segments='turns'); TokenMean()
 Headline: MATH, Llama-3.1-8B-Instruct: 49.42 to 53.62 (GRPO 52.28).
 Evidence: read in paper (formulas in words); no code seen.
-Paper and code: the paper is offline: a critic with weights of its own, trained
+Paper and code: the paper is offline: a critic with its own weights, trained
   before the policy on success rates of 16 completions, scores the candidates.
   Here rollouts are fresh, and the critic is a head of the policy that learns
   together with it; states whose values hardly differ stay, as it learns from

@@ -22,7 +22,7 @@ from rl_jax.pieces.aggregation import SeqMeanTokenSumNorm
 
 
 def get_method() -> Method:
-  """Group centring alone, PPO clip, sum over a constant."""
+  """Group centring only, PPO clip, sum over a constant."""
   return Method(
     credit=(credit.GroupCenter(),),
     losses=(losses.PPOClip(),),

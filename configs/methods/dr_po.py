@@ -1,9 +1,9 @@
 """DR-PO: samples begin with a part of the response that the data hold.
 
 Paper: Chang et al., "Dataset Reset Policy Optimization for RLHF", 2024.
-Change: against PPO, with probability beta a sample starts behind the first l
+Change: against PPO, with probability beta a sample starts after the first l
   tokens of the reference response of L tokens, l uniform on 1 .. L - 1; only
-  the tokens behind them are trained. Needs model.value_head=True.
+  the tokens after them are trained. Needs model.value_head=True.
 Defaults: beta 1 (code), which never trains the first token and is for policies
   that have learned the references; all else is that of `ppo`. The code has 4
   epochs, value loss 0.1, whitened rewards, KL 0.05, temperature 0.7, and -1 for
@@ -16,9 +16,9 @@ Headline: GPT-4 win rates above PPO and DPO on TL;DR and HH; numbers unverified.
 Evidence: verified in code (Cornell-RL/drpo drpo.py, tril
   logit_processors.py); the tables of the paper are unverified.
 Paper and code: in the code rewards, advantages, whitening and the value loss
-  run over the given tokens and over padding behind the end token, and padding
-  counts in the mean of the policy loss; here all are of sampled tokens alone.
-  reward/mean is that of samples behind given beginnings: read the evaluation.
+  run over the given tokens and over padding after the end token, and padding
+  counts in the mean of the policy loss; here all are of sampled tokens only.
+  reward/mean is that of samples after given beginnings: read the evaluation.
 Command: python -m experiments.train --config=configs/chain.py
   --method=dr_po --set=model.value_head=True --set=model.path=runs/chain_warm
 """

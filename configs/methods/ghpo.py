@@ -16,7 +16,7 @@ Evidence: verified in code (hkgc-1/GHPO src/ghpo/ghpo_trainer.py); the numbers
   are unverified.
 Paper and code: the code cuts the solution by characters, here the task does, by
   steps or lines. In the code a group that an early hint has solved loses this
-  hint from its prompt, not its responses, if another group goes on to a later
+  hint from its prompt, not its responses, if another group continues to a later
   stage; here it is trained under the prompt from which it was sampled. The
   code's start_hint_step (0 by default), which delays hints, is not here.
 Command: python -m experiments.train --config=configs/chain.py

@@ -3,7 +3,7 @@
 Paper: Liu et al., "Statistical Rejection Sampling Improves Preference
   Optimization", 2023 (hinge-norm), after SLiC-HF.
 Change: against DPO, the logistic loss is a hinge: no gradient from pairs that
-  are told apart by 1.
+  are separated by 1.
 Defaults: beta 0.1 (TRL, loss_type hinge; RSO calls it gamma and has 0.05).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=Hinge(delta=1.0),
   coef=1.0); TokenMean(); Given()

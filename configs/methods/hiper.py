@@ -3,7 +3,7 @@
 Paper: "HiPER: Hierarchical Reinforcement Learning with Explicit Credit
   Assignment for Large Language Model Agents", 2025.
 Change: against PPO, a turn writes whether it keeps its sub-goal, the sub-goal,
-  and an action; each part has an advantage and a value head of its own. Needs
+  and an action; each part has its own advantage and value head. Needs
   model.value_head=True, model.num_values=3 and a task that marks the parts.
 Defaults: gamma 1, lambda 1 over turns and 0.95 over sub-goals, KL 0.01; the
   costs of keeping or changing a sub-goal are reward components of the task.
@@ -15,7 +15,7 @@ Pieces: TurnRewards(); HierarchicalGAE(gamma=1.0, lam_turn=1.0,
 Headline: 97.4 on ALFWorld, 83.3 on WebShop with 7B (paper, unverified).
 Evidence: verified in code (JonP07/HiPER-agent, by digest).
 Paper and code: the advantage of switching is the simple one of the code. There
-  the critic is a model of its own at ten times the policy's rate
+  the critic is a separate model at ten times the policy's rate
   (model.critic='own', optimizer.critic_multiplier=10; here off, and in
   experiments/papers/episodes it loses a policy that succeeds), and the loss
   of each head is a mean over its own places, here a mean over all tokens.

@@ -26,7 +26,7 @@ BASELINE = 'ppo'  # what influence compares it with
 
 
 def get_method() -> Method:
-  """PPO without KL; policy losses on samples alone."""
+  """PPO without KL; policy losses on samples only."""
   return Method(
     credit=(credit.GAE(gamma=1.0, lam=0.97),),
     value_target=credit.LambdaReturn(gamma=1.0, lam=0.97),

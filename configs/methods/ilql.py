@@ -17,7 +17,7 @@ Pieces: NegativeLogLikelihood(); ImplicitQ(tau=0.7); ConservativeQ(coef=0.0001);
 Headline: better than imitation in dialogues (abstract).
 Evidence: losses verified in code of ILQL (by digest); none was found of the
   first paper.
-Paper and code: the code has networks of their own for policy and values; here
+Paper and code: the code has separate networks for policy and values; here
   they share layers, and the Q of acting are not those of the target copy.
 Command: python -m experiments.train --config=configs/recorded_haggling.py
   --method=ilql

@@ -1,6 +1,6 @@
 """k3 rejection: rows on which sampler and trainer diverge drop out.
 
-Paper: no paper of its own: the preset decoupled_k3_rs_token_tis of verl, after
+Paper: no paper: the preset decoupled_k3_rs_token_tis of verl, after
   Liu et al., "When Speed Kills Stability", 2025.
 Change: against TIS, a row leaves the loss where the mean of r - 1 - log r over
   its tokens exceeds the limit, r = pi_old / pi_sampler. k3_rejection@k2 takes

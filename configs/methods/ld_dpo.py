@@ -2,7 +2,7 @@
 
 Paper: Liu et al., "Length Desensitization in Direct Preference Optimization",
   2024.
-Change: against DPO, log-ratios of the tokens behind the common length are
+Change: against DPO, log-ratios of the tokens after the common length are
   multiplied by alpha.
 Defaults: beta 0.1, alpha 0.5 (of 0 to 1; ours).
 Pieces: PairLoss(score=CommonLengthRatio(beta=0.1, alpha=0.5),

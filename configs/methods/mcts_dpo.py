@@ -3,7 +3,7 @@
 Paper: Xie et al., "Monte Carlo Tree Search Boosts Reasoning via Iterative
   Preference Learning", 2024.
 Change: against online DPO, pairs are siblings of a search tree, the best
-  against the worst by their Q; the loss sees the tokens of the step alone, and
+  against the worst by their Q; the loss sees the tokens of the step only, and
   labels are as sure as visits say.
 Defaults: beta 0.1, PUCT with w 1 and lengths to the power 1.25, gamma 1, depth
   3, four times as many iterations from the prompt, 8 pairs a tree at most
@@ -18,7 +18,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   exploration=1.0, length_power=1.25, discount=1.0)
 Headline: GSM8K 81.8 (+5.9), MATH 34.7 (+5.8) over the SFT model of Mistral-7B.
 Evidence: verified in code (YuxiXie/MCTS-DPO mcts.py: selection and backup).
-Paper and code: a step's value is the reward of a completion behind it, where
+Paper and code: a step's value is the reward of a completion after it, where
   the release asks the policy whether it is right, with the solution as a hint.
   The reference is frozen; the release starts a new one every 64 steps.
 Measured (when values were backed up once for each opened node, where the
@@ -26,7 +26,7 @@ Measured (when values were backed up once for each opened node, where the
   greedy on 512 problems 0.529; 20 iterations of 8 prompts, 32 rows each, rate
   3e-4, seeds 0 to 2: search 0.533, 0.512, 0.543, leaves (branches (4, 4), steps
   of 6 tokens) 0.529, 0.547, 0.533 at as many tokens (difference -0.007 [-0.07,
-  0.05]): not told apart, and no gain in so short a run.
+  0.05]): not separated, and no gain in so short a run.
 Command: python -m experiments.train --config=configs/chain.py
   --method=mcts_dpo --set=method.rollout.step_tokens=6
   --set=rollout.group_size=4

@@ -2,7 +2,7 @@
 
 Paper: Wang et al., "Enhancing the Reasoning Ability of Multimodal Large
   Language Models via Mixed Preference Optimization", 2024.
-Change: against DPO, each response is also told from 0 by itself (bco_pair), and
+Change: against DPO, each response is also compared with 0 (bco_pair), and
   chosen ones are kept likely.
 Defaults: beta 0.1; weights 0.8, 0.2 and 1 (TRL, loss_type sigmoid, bco_pair,
   sft).

@@ -2,7 +2,7 @@
 
 Paper: Munos et al., "Nash Learning from Human Feedback", 2023.
 Change: against Nash-MD, the opponent is not mixed with the reference, which is
-  in the KL alone, but the moving average of the weights.
+  in the KL only, but the moving average of the weights.
 Defaults: decay 0.999 (paper: 0.999 and 0.9995, by a secondary source), tau
   0.008; the KL of whole responses.
 Pieces: WinRate(with_self=0.0, against='opponent', center=0.5);

@@ -4,7 +4,7 @@ Paper: Li et al., "The Optimal Token Baseline: Variance Reduction for
   Long-Horizon LLM-RL", 2026.
 Change: against REINFORCE, the baseline at position t is the mean of the group's
   returns weighted by the squared gradient norms up to t, measured in the logits
-  from probabilities alone; OPO takes response lengths for them.
+  from probabilities only; OPO takes response lengths for them.
 Defaults: no std, no clip, no KL; ours are sums over tokens, as the baseline is
   derived for them, and one update per rollout. DiscountedReturn before it in
   `credit` makes returns-to-go of rewards of tokens.

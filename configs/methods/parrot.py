@@ -30,7 +30,7 @@ VARIANTS = {
 
 
 def get_method() -> Method:
-  """Components scaled alone, then those of dominated samples dropped."""
+  """Components are scaled; dominated samples get an advantage of 0."""
   return Method(
     credit=(
       credit.ComponentScale(over='batch'),

@@ -9,7 +9,8 @@ Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
   variants: --method=ppo_max@reward_clip; `ptx` also needs rows of data, for
   example --set=rollout.logged_prompts=16 --set=rollout.group_size=1. Its buffer
   gathers two rollouts of the same weights before it trains: that is twice the
-  rollout.num_prompts. A critic with weights of its own, begun from the reward
+  rollout.num_prompts. A critic with its own weights, initialised from the
+  reward
   model: --set=model.critic=own --set=model.value_from=DIR. Not here: the
   scripts' repetition penalty.
 Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,

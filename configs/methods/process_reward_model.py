@@ -3,8 +3,8 @@
 Paper: Zhang et al., "The Lessons of Developing Process Reward Models in
   Mathematical Reasoning", 2025.
 Change: against the reward model of pairs, every step of a response has a label
-  of the data, and the value behind its last token is trained on it.
-Defaults: hard labels, threshold 0, steps behind the first wrong one left out
+  of the data, and the value after its last token is trained on it.
+Defaults: hard labels, threshold 0, steps after the first wrong one left out
   (paper); its head has two layers: --set=model.value_layers=2. Labels by Monte
   Carlo, by a judge and by both: experiments.step_labels. F1 of the first error
   and the best of n: experiments.evaluate_reward --steps.

@@ -2,7 +2,7 @@
 
 Paper: Ouyang et al., "Training language models to follow instructions with
   human feedback", 2022; the loss is that of Bradley and Terry.
-Change: against DPO, the score of a response is read from a value head behind
+Change: against DPO, the score of a response is read from a value head after
   its last token, not from log-probs; no reference.
 Defaults: centring 0.01 (TRL, where it is off by default); learning rate 1e-5
   for whole models (EasyLM), one pass over the data.

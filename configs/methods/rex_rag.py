@@ -1,4 +1,4 @@
-"""REX-RAG: failed episodes go on behind an inserted reflection.
+"""REX-RAG: failed episodes continue after an inserted reflection.
 
 Paper: "REX-RAG: Reasoning Exploration with Policy Correction in
   Retrieval-Augmented Generation", 2025.

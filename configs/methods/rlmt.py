@@ -1,8 +1,8 @@
-"""RLMT: thoughts are free, a reward model reads the response behind them.
+"""RLMT: thoughts are free, a reward model reads the response after them.
 
 Paper: "Language Models that Think, Chat Better", 2025.
 Change: against GRPO, an entropy bonus; what differs is the reward, a model that
-  sees only what stands behind a delimiter: --add='judges=Judge(path=...,
+  sees only what follows a delimiter: --add='judges=Judge(path=...,
   reads="value", chat=True, begin="<response>", end="</response>")'.
 Defaults: clip 0.2, KL and entropy 0.001, 8 samples, 64 prompts, temperature
   0.7, learning rate 1e-6.

@@ -2,7 +2,7 @@
 
 Paper: "Reinforcement Learning from User Feedback", 2025.
 Change: against GRPO, the reward is a weighted sum of helpfulness and the
-  probability of a positive reaction, behind a gate of safety. The reaction is a
+  probability of a positive reaction, gated by safety. The reaction is a
   reward model by name: --set="method.shaping.GatedSum.components=('outcome',
   'love')" --set="method.shaping.GatedSum.logits=('love',)" with
   --add='reward_models=RewardModel(name="love", path=..., weight=0.0)'.

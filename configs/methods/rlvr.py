@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code (open-instruct ground_truth_utils.py, constants in
   docs/tulu3.md, by a digest), but for the PPO script, which is not there any
   more: clips, lambda and whitening are those of our PPO. Tulu 3's critic is a
-  model of its own that begins as a reward model: --set=model.critic='own'
+    separate model that begins as a reward model: --set=model.critic='own'
   --set=model.value_from=DIR, as the pipeline tulu3 has it. By default it is a
   head on the policy that begins at 0.
 Command: python -m experiments.train --config=configs/arithmetic.py

@@ -4,7 +4,7 @@ Paper: Zhang et al., "SePPO: Semi-Policy Preference Optimization for Diffusion
   Alignment", 2024.
 Change: against SPIN, while the record is less likely than under the reference
   the sample counts as a winner, too; the reference, which samples, is the
-  policy at the start of a past round, drawn anew for each round.
+  policy at the start of a past round, drawn again for each round.
 Defaults: beta 0.1; rounds of 50 iterations and four policies held, of all past
   rounds alike, are ours. seppo@initial and seppo@latest have the first policy
   and that of the last round, which the paper compares.

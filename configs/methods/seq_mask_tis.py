@@ -1,6 +1,6 @@
 """Sequence mask: rows on which sampler and trainer disagree drop out.
 
-Paper: no paper of its own: the mode seq-mask-tis of NeMo-RL and OpenRLHF, after
+Paper: no paper: the mode seq-mask-tis of NeMo-RL and OpenRLHF, after
   Liu et al., "When Speed Kills Stability", 2025.
 Change: against IcePop, the geometric mean of a row's pi_old / pi_sampler
   decides for the whole row, and kept rows use raw token weights.

@@ -2,7 +2,7 @@
 
 Paper: Chen et al., "Self-Play Fine-Tuning Converts Weak Language Models to
   Strong Language Models", 2024.
-Change: against DPO, data hold right responses alone: the rejected one of a pair
+Change: against DPO, data hold right responses only: the rejected one of a pair
   is a sample of the reference, which is the policy at the start of each round.
 Defaults: beta 0.1; rounds of 50 iterations (ours: theirs are epochs over the
   data).

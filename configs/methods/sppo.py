@@ -2,8 +2,8 @@
 
 Paper: Wu et al., "Self-Play Preference Optimization for Language Model
   Alignment", 2024.
-Change: against iterative DPO, each response of the pair has a target of its
-  own, so that the chosen does not fall.
+Change: against iterative DPO, each response of the pair has its own target, so
+that the chosen does not fall.
 Defaults: beta 0.1 (ours; the recipe has 0.01 with a learning rate of 5e-7),
   best against worst; P is sigmoid of reward differences, the sample itself
   included; rounds of 20 iterations (ours).

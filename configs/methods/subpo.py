@@ -5,7 +5,7 @@ Change: against REINFORCE, the return of a token is what the response still adds
   to a set function F, sum over j >= t of F(prefix of j + 1) - F(prefix of j).
   Needs extras['marginal_gain_BT'] (see rl_jax/pieces/row_inputs.py).
 Defaults: the task's reward is added to the gains (set its reward_weights to 0
-  for the gains alone); no baseline, no entropy bonus (params of the coverage
+  for the gains only); no baseline, no entropy bonus (params of the coverage
   task).
 Pieces: SetGains(coef=1.0); Reinforce(); SeqMeanTokenSum()
 Headline: unverified.

@@ -2,9 +2,9 @@
 
 Paper: "Truncated Proximal Policy Optimization", 2025.
 Change: against PPO, GAE bootstraps at the end of a window after which the
-  response goes on, the value head learns Monte Carlo returns of responses that
-  have ended, by themselves or at the token limit, and the policy learns from
-  the tokens of the current window. Needs model.value_head=True, and
+  response continues, the value head learns Monte Carlo returns of responses
+  that have ended, by themselves or at the token limit, and the policy learns
+  from the tokens of the current window. Needs model.value_head=True, and
   rollout.window_tokens, which continues responses over iterations (without it
   every response is one window, and GAE is that of PPO).
 Defaults: lambda 0.95, clip 0.2, no KL (digests; lambda and window unverified).

@@ -4,7 +4,7 @@ Paper: Wang et al., "A Practitioner's Guide to Multi-turn Agentic Reinforcement
   Learning", 2025, for rewards by turn; GAE over turns is this code's.
 Change: against PPO, gamma and lambda act between turns, and the value at the
   first token of a turn is its baseline. Needs model.value_head=True.
-Defaults: gamma 1, lambda 0.95, clips 0.2 (verl). Behind episodes that were cut
+Defaults: gamma 1, lambda 0.95, clips 0.2 (verl). After episodes that were cut
   the value is 0; turn_ppo@bootstrap has their last one there.
 Pieces: TurnRewards(); TurnGAE(gamma=1.0, lam=0.95, bootstrap=False);
   Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);

@@ -3,7 +3,7 @@
 Paper: Ahmadian et al., "Back to Basics: Revisiting REINFORCE-Style
   Optimization for Learning from Human Feedback in LLMs", 2024, for one turn.
 Change: against RLOO, A_k = G_k - mean of the other rows' G_k, with the rewards
-  from turn k on; a row that is alone at its turn keeps G_k. Unbiased.
+  from turn k on; a row that is the only one at its turn keeps G_k. Unbiased.
 Defaults: gamma 1; sum over tokens, mean over rows. turn_rloo@turn_mean is the
   mean over turns of the mean over their tokens.
 Pieces: TurnRewards(); TurnLeaveOneOut(gamma=1.0); Reinforce();

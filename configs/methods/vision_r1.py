@@ -24,7 +24,7 @@ from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
 
 def get_method() -> Method:
-  """The task's reward is the format alone."""
+  """The task's reward is the format only."""
   return Method(
     shaping=(shaping.OverlapStages(),),
     credit=(credit.GroupCenter(), credit.GroupScale(eps=1e-4)),

@@ -4,7 +4,7 @@ Paper: Xie et al., "Exploratory Preference Optimization: Harnessing Implicit
   Q*-Approximation for Sample-Efficient RLHF", 2024.
 Change: against online DPO, one of the responses is of the reference, and
   responses of the reference become less likely.
-Defaults: beta 0.1, alpha 1e-5 (TRL); pairs of the current batch alone, as
+Defaults: beta 0.1, alpha 1e-5 (TRL); pairs of the current batch only, as
   there. The group has as many rows of the reference again.
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); Optimism(coef=1e-05);

@@ -3,7 +3,7 @@
 Paper: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
   Exploitation", 2025.
 Change: against GRPO without KL, half of the samples are given to prompts whose
-  samples all failed, behind two solved examples, and to those whose mean reward
+  samples all failed, after two solved examples, and to those whose mean reward
   is most uncertain; right responses whose mean log-prob lies below the group's
   gain min(2.5 (1 - eta), A / 2).
 Defaults: coef 2.5, limit 0.5, two examples (reviews of the paper); the

@@ -20,7 +20,7 @@ Expected: with one clone and one pair of critics, seeds 0 to 4 of the last
 Slow critics: targets are of the last weights here. With the slow copies of the
   paper (the default of the method) and another clone, one seed, success is
   0.34, 0.36, 0.19 with N = 1, 4, 16, where targets of the last weights give
-  0.50 with N = 1 and 4: in as few iterations copies lag behind.
+  0.50 with N = 1 and 4: in so few iterations the copies lag.
 """
 
 from experiments.pipelines.stages import Stage

@@ -3,7 +3,7 @@
 A clone of random walks without their loops plays; its episodes are named by
 what they faced and cloned too, twice. From the first clone on, with as many
 episodes as both rounds have: more random walks (`random`), likelihood of
-successful episodes alone (`experts`), and `grpo`.
+successful episodes only (`experts`), and `grpo`.
 Command: python -m experiments.pipeline --pipeline=gathering
   --workdir=runs/gathering
 Cost: about 16 minutes of a CPU core. Needs the extra 'games'.

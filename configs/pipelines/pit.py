@@ -10,7 +10,7 @@ Command: python -m experiments.pipeline --pipeline=pit --workdir=runs/pit
 Cost: 2.5 minutes of a CPU core.
 Expected: with seed 0, one run, right greedy answers to 500 held-out prompts:
   0.53 of the plain policy; after one and two rounds of refining 0.77 and 0.79
-  by SFT alone (which is also 100 updates more), 0.36 and 0.37 after `second`,
+  by SFT only (which is also 100 updates more), 0.36 and 0.37 after `second`,
   0.30 and 0.32 after `no_second`. So GRPO destroys what SFT has reached: the
   gap model is right on 98% of its own comparisons, but in `first` the gap rises
   from -0.03 to 1.06, then 0.66, while right samples go from 0.55 to 0.42. The
@@ -47,7 +47,7 @@ def _shown(split: str, stage: str) -> str:
 
 
 def _rl(start: str, task: str, seed: int) -> tuple[str, ...]:
-  """GRPO by the gap alone."""
+  """GRPO by the gap only."""
   return (
     *(*_TRAIN, '--method=grpo', f'--set=model.path={{{start}}}', task, _PROMPT),
     *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
@@ -68,7 +68,9 @@ def _answers(policy: str, split: str, *flags: str) -> tuple[str, ...]:
 
 
 def _rounds(policy: str) -> tuple[Stage, ...]:
-  """On held-out words, beginning at the answers of the plain policy."""
+  """Stages of two rounds of refining on held-out words, from the plain
+  answers.
+  """
   first, second = f'{policy}_round_1', f'{policy}_round_2'
   return tuple(
     Stage(

@@ -1,7 +1,7 @@
 """Best of n by step-level action values on KeyDoor, which DPO has learned.
 
 A weak policy is taught by recorded moves of which half are noise. Episodes of
-it behind each action of each state give pairs of actions; DPO makes of them a
+it after each action of each state give pairs of actions; DPO makes of them a
 model of action values; of n moves that the policy draws, the best is made.
 Command: python -m experiments.pipeline --pipeline=step_q --workdir=runs/step_q
 Cost: 75 seconds of a CPU core.

@@ -1,7 +1,7 @@
 """SPIRAL in one game: what does it do to another one?
 
 A decoder learns to draw legal moves of Kuhn poker and TicTacToe. Self-play in
-one of them goes on from there, and both results play both games against that
+one of them continues from there, and both results play both games against that
 start: sample_reward/reward of drawn games. How exploitable they are in Kuhn
 poker is exact: python -m experiments.exploitability
   --checkpoint=runs/transfer/tic_tac_toe --config=configs/kuhn.py
@@ -10,10 +10,10 @@ Command: python -m experiments.pipeline --pipeline=transfer
 Cost: about 20 minutes of a CPU core, 10 of them the clone. Needs the extra
   'games'.
 Expected: the start has -0.20 against itself in TicTacToe, where 22% of its
-  games end by an illegal move of its own, and NashConv 0.90. Over three seeds
+  games end by its own illegal move, and NashConv 0.90. Over three seeds
   from one start self-play has 0.09 [0.05, 0.14] in Kuhn poker and 0.20 [0.14,
   0.25] in TicTacToe; in the other game the policy of Kuhn poker has -0.36
-  [-0.47, -0.25] (31% of its games end by an illegal move of its own), that of
+  [-0.47, -0.25] (31% of its games end by its own illegal move), that of
   TicTacToe 0.00 [-0.04, 0.05] and NashConv 0.90 [0.82, 0.98]: nothing is
   carried over. Rewards above 0 and a smaller NashConv in the other game had
   been named before the runs. With half of configs/kuhn.py's bonus 9% to 18% of

@@ -3,7 +3,7 @@
 Right answers, pairs of a right and a wrong one, then verified samples; one
 small model throughout, of which every stage takes the weights of the last. RLVR
 runs twice: with a value head on the policy that begins at 0, and, as in Tulu 3,
-with a critic of its own that begins as the reward model.
+with its own critic that begins as the reward model.
 Command: python -m experiments.pipeline --pipeline=tulu3 --workdir=runs/tulu3
 Cost: about four minutes on 2 CPU cores.
 Expected: greedy accuracy 0.17, 0.13 and 0.23 after SFT, DPO and the first RLVR,

@@ -4,7 +4,7 @@ For each length of words a decoder of 10,000 parameters learns what random
 players say; `solver` clones letters of players whose actions are random with
 probability 1/2. Grids differ from that of experiments/papers/episodes.
 Letters, turns of one token, are learned from rows of text. An end token closes
-longer words, behind each of which the clone has to read one: whole walks.
+longer words, after each of which the clone has to read one: whole walks.
 Command: python -m experiments.pipeline --pipeline=walks --workdir=runs/walks
 Cost: four minutes of a CPU core.
 Expected: experiments/papers/episodes/README.md says how they begin.
@@ -20,11 +20,11 @@ _SMALL = (
 )
 # With the end of the turn, and the iterations of their clones.
 _TOKENS, _ITERATIONS = {'word': 6, 'phrase': 14}, {'word': 120, 'phrase': 180}
-_TURNS, _TOLD = 10, 4  # of a walk; tokens behind each turn
+_TURNS, _TOLD = 10, 4  # of a walk; tokens after each turn
 
 
 def _letters(name: str, noise: float, steps: int) -> list[Stage]:
-  """Rows, and what is learned from them behind untrained weights."""
+  """Stages that write rows of walks and clone them from untrained weights."""
   return [
     Stage(
       name=f'rows_{name}',

@@ -1,1 +1,1 @@
-"""Seconds, bytes and FLOP of the stages, alone and beside peers."""
+"""Seconds, bytes and FLOP of the stages, also compared with peers."""

@@ -97,7 +97,7 @@ class Pairs:
 
 
 def model_flops(cfg: Any, shape: costs.Shape) -> float:
-  """Of the score and of the update."""
+  """FLOP of the score and of the update."""
   return sum(
     costs.model_flops(cfg, shape, stage) for stage in ('score', 'update')
   )

@@ -68,14 +68,20 @@ def calls_in_turn(stages, make, shape, stage, mean_length):
 
 def compared(stages, shape, stage, times, generated, mean_length):
   """Ratios of the stage's seconds to those timed in turn with it."""
-  over = lambda name: float(np.median(np.divide(times[stage], times[name])))
+
+  def over(name):
+    return float(np.median(np.divide(times[stage], times[name])))
+
   if 'unpacked' in times:
     return {'capacity': stages.capacity, 'times_unpacked': over('unpacked')}
   if 'plain' in times:
     accepted = float(stages.drafts.metrics()['rollout/accepted_length'])
     return {'times_plain': over('plain'), 'accepted_length': accepted}
   if 'full_width' in times:
-    tokens = lambda other: other.rows * other.new_tokens / generated
+
+    def tokens(other):
+      return other.rows * other.new_tokens / generated
+
     full, equal = full_width(shape), equal_lengths(shape, mean_length)
     each = float(np.median(times['full_width'])) / (tokens(full) * generated)
     return {

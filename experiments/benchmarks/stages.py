@@ -19,8 +19,9 @@ from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.models import params as params_lib
+from rl_jax.planning import programs
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
 
@@ -39,6 +40,7 @@ PRESETS = {
     qk_norm=True,
   ),
   'qwen2p5_1p5b': models.presets.PRESETS['Qwen2.5-1.5B'],
+  'qwen2p5_0p5b': models.presets.PRESETS['Qwen2.5-0.5B'],
   'olmoe_1b_7b': models.presets.PRESETS['OLMoE-1B-7B'],
   'smollm2_135m': models.presets.PRESETS['SmolLM2-135M'],
   'tiny': models.presets.tiny(64),
@@ -79,12 +81,14 @@ class Stages:
     engine = make_engine(
       cfg,
       rollouts.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
-      group_size=shape.group_size,
-      max_response_tokens=shape.new_tokens,
-      mesh=mesh,
-      slots=options.slots,
-      cache_tokens=options.cache_tokens,
-      speculative=options.drafts,
+      EngineConfig(
+        group_size=shape.group_size,
+        max_response_tokens=shape.new_tokens,
+        slots=options.slots,
+        cache_tokens=options.cache_tokens,
+        speculative=options.drafts,
+      ),
+      mesh,
     )
     self.drafts = options.drafts and engine.drafts
     rng = np.random.default_rng(0)
@@ -106,6 +110,7 @@ class Stages:
     self.method = self.method.replace(losses=self.method.losses[:1])
     self.method = self.method.as_arrays()
     self.compile_seconds = {}
+    self.program_memory_gb = {}
     training = functools.partial(
       jax.jit,
       compiler_options=compilation.training_options(cfg.platform),
@@ -173,6 +178,8 @@ class Stages:
     started = time.perf_counter()
     compiled = function.lower(*args, **kwargs).compile()
     self.compile_seconds[name] = time.perf_counter() - started
+    memory = programs.peak_memory(compiled.memory_analysis())
+    self.program_memory_gb[name] = memory / 1e9
     return compiled
 
   def _update_arguments(self, traj):
@@ -184,7 +191,7 @@ class Stages:
     )
 
   def call(self, stage):
-    """Runs a stage, prefill alone, or all stages of an iteration ('step')."""
+    """Runs a stage, prefill only, or all stages of an iteration ('step')."""
     params = self.state.params
     if stage == 'generate':
       result = self.generate(params, traj=self.empty, key=self.key)

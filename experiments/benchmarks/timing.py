@@ -47,7 +47,7 @@ def seconds_in_turn(
 def wall_and_cpu_seconds(
   function: Callable, repeats: int
 ) -> tuple[list[float], list[float]]:
-  """Both of each call after a first one; CPU seconds are of this process."""
+  """Wall and CPU seconds (of this process) of each call after a first one."""
   function()
   wall, cpu = [], []
   for _ in range(repeats):
@@ -72,9 +72,12 @@ def rates(
   x = jnp.ones((size * mesh.size, size), dtype, device=by_rows)
   weight = jnp.full((size, size), 1 / size, dtype)  # products stay 1
   y = jnp.ones((8 * size**2 * mesh.size,), jnp.float32, device=by_rows)
-  repeated = lambda step: jax.jit(
-    lambda z, *rest: lax.fori_loop(0, repeats, lambda _, z: step(z, *rest), z)
-  )
+
+  def repeated(step):
+    return jax.jit(
+      lambda z, *rest: lax.fori_loop(0, repeats, lambda _, z: step(z, *rest), z)
+    )
+
   product, copy = repeated(jnp.matmul), repeated(lambda y: y + 1)
   multiplied = min(seconds(lambda: product(x, weight).block_until_ready(), 5))
   copied = min(seconds(lambda: copy(y).block_until_ready(), 5))

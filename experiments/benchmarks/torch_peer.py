@@ -30,6 +30,7 @@ def _sizes(*numbers: int) -> dict[str, int]:
 
 MODELS = {
   'qwen2p5_1p5b': ('Qwen2Config', _sizes(151936, 1536, 8960, 28, 12, 2)),
+  'qwen2p5_0p5b': ('Qwen2Config', _sizes(151936, 896, 4864, 24, 14, 2)),
   'smollm2_135m': ('LlamaConfig', _sizes(49152, 576, 1536, 30, 9, 3)),
   'tiny': ('LlamaConfig', _sizes(64, 128, 512, 4, 4, 4)),
 }

@@ -26,7 +26,7 @@ PAIRS, PAIR_PROMPT, RESPONSE = 32, 128, 64
 ROWS, GROUP, PROMPT, POLICY, SAID = 64, 8, 64, 8, 24
 TURNS = (8, 16)
 EOS, PAD = '<eos>', '<pad>'
-# Contents alone: an observation of 24 bytes is 24 tokens.
+# Contents only: an observation of 24 bytes is 24 tokens.
 TEMPLATE = (
   '{% for m in messages %}{% if m.tool_calls is defined and m.tool_calls %}'
   '{% for c in m.tool_calls %}{{ c.function }}{% endfor %}'

@@ -20,14 +20,15 @@ from rl_jax import rollouts
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.planning import costs
-from rl_jax.rollouts.engine import Engine, make_engine
+from rl_jax.rollouts.engine import Engine, EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly
 from rl_jax.runtime.platform import Platform
-from rl_jax.tasks.environments import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
@@ -38,7 +39,7 @@ SAID = 24  # tokens of an observation
 LENGTHS = (2, 4, 8, 16)  # turns of an episode
 
 
-class Says:
+class Says(Environment):
   """An episode of so many turns, or one that does not end.
 
   A step takes some microseconds.
@@ -71,9 +72,9 @@ class Constant(EnvironmentTask):
   prompt: int = 64
   microseconds: float = 20.0
   lengths: tuple[int, ...] = ()
-  global_random = False
+  traits = TaskTraits(global_random=False)
 
-  def make(self, example: Any) -> Says:
+  def make(self, example: Example) -> Says:
     """One episode."""
     own = self.lengths
     return Says(self, own[example.id % len(own)] if own else math.inf)
@@ -97,7 +98,7 @@ class Turns:
     narrows: bool = True,
   ):
     self._shape, self._turns = shape, turns
-    # Of this process alone, unless it waits for others.
+    # Of this process only, unless it waits for others.
     self._clock = time.perf_counter if workers else own_clock()
     self._size = turns * (shape.new_tokens + SAID) - SAID
     limits = TurnConfig(
@@ -111,10 +112,12 @@ class Turns:
       make_engine(
         cfg,
         rollouts.SamplingConfig(eos_ids=()),
-        group_size=shape.group_size,
-        max_response_tokens=self._size,
-        mesh=mesh,
-        turns=limits,
+        EngineConfig(
+          group_size=shape.group_size,
+          max_response_tokens=self._size,
+          turns=limits,
+        ),
+        mesh,
       )
     )
     if not narrows:
@@ -164,7 +167,7 @@ class Turns:
     jax.block_until_ready(traj)
 
   def host_share(self) -> float:
-    """Of whole episodes, the time in which the device waits."""
+    """The share of the time of whole episodes in which the device waits."""
     started = self._clock()
     self.play()
     return 1 - sum(self.device_seconds) / (self._clock() - started)
@@ -190,11 +193,10 @@ class Turns:
 
 
 def _episodes(task, workers, tokenizer, limits):
-  """Of environments in worker processes; 0: in this one."""
+  """Episodes of environments in worker processes; 0: in this process."""
   pool = SessionPool(task, workers)
   return Episodes(
     task,
-    pool,
     JournaledPool(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
@@ -204,7 +206,7 @@ def _episodes(task, workers, tokenizer, limits):
 
 @jax.jit
 def _with(traj, said_BO):
-  """The same observation behind every row; all have one length."""
+  """The same observation after every row; all have one length."""
   length = traj.length_B[0]
   put = functools.partial(jax.lax.dynamic_update_slice_in_dim, axis=1)
   kind_BO = jnp.full_like(said_BO, ENVIRONMENT)
@@ -216,7 +218,7 @@ def _with(traj, said_BO):
 
 
 def own_clock() -> timing.Clock:
-  """On CPU the time of this process, which other load changes least."""
+  """The clock: on CPU the time of this process, least changed by other load."""
   cpu = Platform.of_process().is_cpu
   return time.process_time if cpu else time.perf_counter
 

@@ -27,8 +27,8 @@ from rl_jax.method import Method
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import Collector, RolloutConfig
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
@@ -51,7 +51,7 @@ _REPEATS = _count('repeats', 3, 'Timed rollouts of each kind.')
 
 
 @dataclasses.dataclass(frozen=True)
-class Sleeping:
+class Sleeping(base.Task):
   """Every response has reward 0, after so many seconds."""
 
   seconds: float
@@ -85,9 +85,8 @@ class Rollouts:
     self._engine = make_engine(
       cfg,
       rollouts.SamplingConfig(),  # no end token
-      group_size=_GROUP.value,
-      max_response_tokens=_TOKENS.value,
-      mesh=mesh,
+      EngineConfig(group_size=_GROUP.value, max_response_tokens=_TOKENS.value),
+      mesh,
     )
 
   def collecting(self, pool: VerifierPool, task: Sleeping, parts: int):
@@ -104,7 +103,7 @@ class Rollouts:
       score=lambda params, traj, method: (traj, {}),
       prompts=PromptSet(task, 'train', ByteTokenizer(), 64),
       selector=HostSelector(ShuffledPass(), 1024, self._key),
-      verifier=TextVerifier(pool),
+      judging=Judging(TextVerifier(pool)),
       key=self._key,
     )
     return lambda: source.collect(self._params, Method(), 0, 0)

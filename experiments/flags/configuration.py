@@ -162,7 +162,7 @@ def with_rewards(
     try:
       weights[function] = float(weight)
     except ValueError:
-      raise ValueError(f'--reward={text}: {weight!r} is no number') from None
+      raise ValueError(f'--reward={text}: {weight!r} is not a number') from None
   own = weights.pop('task', 0.0)
   task = RewardFunctions(config.task, weights, task_weight=own)
   return dataclasses.replace(config, task=task)
@@ -238,10 +238,10 @@ def names(package: str) -> list[str]:
 def _split_variant(name: str) -> tuple[str, str]:
   """(name or path, variant or ''); a folder may have an @, too.
 
-  Raises: ValueError for an @ without a name behind it.
+  Raises: ValueError for an @ without a name after it.
   """
   if name.endswith('@'):
-    raise ValueError(f'{name}: a variant has a name behind the @')
+    raise ValueError(f'{name}: a variant has a name after the @')
   if '.py@' in name:
     path, _, variant = name.rpartition('@')
     return path, variant
@@ -295,7 +295,9 @@ def _call(module: Any, name: str, typed: str, *arguments: Any) -> Any:
   try:
     inspect.signature(function).bind(*arguments)
   except TypeError as error:
-    raise ValueError(f'{typed}: {name}({text}) is no call: {error}') from None
+    raise ValueError(
+      f'{typed}: {name}({text}) is not a call: {error}'
+    ) from None
   return function(*arguments)
 
 
@@ -309,9 +311,10 @@ def unescaped(text: str) -> str:
     raise ValueError(f'{text!r}: {error.reason}') from None
 
 
-def run(main: Any) -> None:
+def run(main: Any, *, takes_files: bool = False) -> None:
   """app.run that quietens Orbax and prints errors of the user as one line.
 
+  takes_files: whether arguments that are no flags reach main.
   --help lists the flags of all modules of experiments, and exits with 0.
   """
 
@@ -319,7 +322,7 @@ def run(main: Any) -> None:
     output.tolerate_failures()
     quiet_orbax()
     try:
-      if len(argv) > 1:
+      if len(argv) > 1 and not takes_files:
         raise app.UsageError(f'unexpected arguments: {argv[1:]}')
       for text in flags.FLAGS['import'].value or ():
         user_modules.add(text)
@@ -374,7 +377,7 @@ def say(error: Exception | str) -> None:
 
 
 def at_home(text: str) -> str:
-  """A flag whose path begins with ~, which a shell leaves behind an =.
+  """A flag whose path begins with ~, which a shell leaves after an =.
 
   Else a folder named ~ would be made where the command runs.
   """

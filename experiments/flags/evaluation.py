@@ -170,7 +170,7 @@ def _no_task(values):
     return f'--checkpoint={path} does not exist'
   which = f'--checkpoint={path}' if path else '--checkpoint'
   return (
-    f'--data is missing: {which} is no work directory of a run, whose task '
+    f'--data is missing: {which} is not a work directory of a run, whose task '
     'would be taken, or it holds no checkpoint yet'
   )
 
@@ -191,7 +191,7 @@ def _named(data, method):
 
 
 def _changed_task(task, values):
-  """With what flags say of its data, templates and answers.
+  """The task with the data, templates and answers that flags give.
 
   Raises ValueError for a flag that the task has no field for.
   """
@@ -225,6 +225,6 @@ def _template(old, template=None, chat=None, prefill=None):
 
 
 def _given(section, **values):
-  """With the values that are not None."""
+  """The section with those `values` that are not None."""
   given = {name: x for name, x in values.items() if x is not None}
   return dataclasses.replace(section, **given)

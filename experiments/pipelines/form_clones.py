@@ -4,7 +4,7 @@
 def clone_flags(
   start: str, rows: str, prompt_tokens: int, iterations: int
 ) -> tuple[str, ...]:
-  """Flags of a train stage: SFT on an action behind what was read before it.
+  """Flags of a train stage: SFT on an action after what was read before it.
 
   start, rows: names of earlier stages. prompt_tokens: of the longest row.
   """

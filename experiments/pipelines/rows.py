@@ -16,7 +16,7 @@ KEYS = frozenset(('step', 'prompt', 'response', 'reward', 'error'))
 def read(workdir: str, last: int | None) -> list[dict[str, Any]]:
   """The lines of a log, of the last so many iterations; None: all.
 
-  Raises: ValueError naming a line that is no sample.
+  Raises: ValueError naming a line that is not a sample.
   """
   path = os.path.join(workdir, metrics.ROLLOUTS)
   samples = metrics.read_jsonl(path)
@@ -36,11 +36,14 @@ def rows(
   chat: bool,
   shorter: bool = False,
 ) -> Iterator[dict[str, Any]]:
-  """Those of one log, in its order; samples: its lines.
+  """The rows of one log, in its order; samples: its lines.
 
   Raises: ValueError for an episode of several turns.
   """
-  turn = lambda role, text: [{'role': role, 'content': text}] if chat else text
+
+  def turn(role, text):
+    return [{'role': role, 'content': text}] if chat else text
+
   for (_, prompt), every in _groups(samples):
     group = [x for x in every if judged(x) and _said(x)]
     asked = turn('user', prompt)
@@ -67,12 +70,12 @@ def rows(
 
 
 def judged(sample: dict[str, Any]) -> bool:
-  """Not so: rows that failed, and rows of windows that wait for their group."""
+  """False for rows that failed, and for windows that wait for their group."""
   return sample['error'] is None and math.isfinite(sample['reward'])
 
 
 def _extremes(group, least):
-  """(best, worst) by reward; None unless the best alone is right."""
+  """(best, worst) by reward; None unless only the best is right."""
   if not group:
     return None
   best, worst = (f(group, key=_reward) for f in (max, min))
@@ -92,7 +95,10 @@ def _shorter(group, least):
 
 def _groups(samples: Iterable[dict[str, Any]]):
   """((iteration, prompt), samples): those of a prompt follow each other."""
-  key = lambda sample: (sample['step'], sample['prompt'])
+
+  def key(sample):
+    return (sample['step'], sample['prompt'])
+
   return ((k, list(group)) for k, group in itertools.groupby(samples, key))
 
 
@@ -103,7 +109,7 @@ def _said(sample) -> str:
   """
   turns = len(sample.get('turns') or ())
   recorded = sample.get('told', False)
-  if turns > 1 or recorded:  # the policy would learn to write what it was told
+  if turns > 1 or recorded:  # the policy would learn to write what it observed
     count = 'recorded' if recorded else turns
     raise ValueError(
       f'iteration {sample["step"]} has an episode of {count} turns, and rows '

@@ -1,7 +1,7 @@
 """Flags that recipes on 2-digit sums share: `configs/preferences.py`."""
 
 CONFIG = ('--config=configs/preferences.py', '--workdir={out}')
-# Answers of the data alone, by likelihood.
+# Answers of the data only, by likelihood.
 WARM = (
   *CONFIG,
   '--method=sft',
@@ -33,5 +33,5 @@ def on_rows(
 
 
 def rows_of(stage: str, *flags: str) -> tuple[str, ...]:
-  """Of experiments.rollout_rows: a file of what a stage has logged."""
+  """Flags of experiments.rollout_rows for what a stage has logged."""
   return (f'--workdir={{{stage}}}', '--out={out}.jsonl', *flags)

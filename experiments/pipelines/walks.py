@@ -12,7 +12,7 @@ from rl_jax.tasks.environments.key_door_words import ACTIONS, told
 class Walks:
   """What can be reached in a grid, from the start, state 0.
 
-  prompts: of each state, as in tasks.LoggedMoves. next_SA: states behind the
+  prompts: of each state, as in tasks.LoggedMoves. next_SA: states after the
   actions. goal_S: 1 at the goal, which is not left.
   """
 
@@ -22,7 +22,7 @@ class Walks:
 
 
 def walks(layout: Layout) -> Walks:
-  """Of a grid, in the order of a breadth-first search."""
+  """The walks of a grid, in the order of a breadth-first search."""
   states = [(*layout.start, 0)]
   place, rows = {states[0]: 0}, []
   for state in states:  # it grows
@@ -78,7 +78,7 @@ def sampled_values(
   samples: int,
   rng: np.random.Generator,
 ) -> np.ndarray:
-  """Mean of gamma^k over samples of the policy behind each action, f64[S, A].
+  """Mean of gamma^k over samples of the policy after each action, f64[S, A].
 
   k: turns from the action to the goal; 0 is counted if there are more.
   """

@@ -119,11 +119,14 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
-  """A table without the columns that have a head alone."""
+  """A table without the columns that have only a header."""
   kept = [
     i for i in range(len(table['header'])) if any(r[i] for r in table['rows'])
   ]
-  take = lambda cells: [cells[i] for i in kept]
+
+  def take(cells):
+    return [cells[i] for i in kept]
+
   return table | {
     'header': take(table['header']),
     'rows': [take(cells) for cells in table['rows']],
@@ -186,7 +189,7 @@ def configurations(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
 
 
 def _difference(reference, config) -> list[str] | None:
-  """Lines of a configuration against another, or against a method alone."""
+  """Lines of a configuration against another, or against a method only."""
   if reference is None or config is None:
     return None
   if not hasattr(reference, 'method'):

@@ -50,7 +50,10 @@ def measure(config: ExperimentConfig) -> dict[str, Any]:
     selector = trainer.parts.collector.selector
     state = selector.state
   names = {name for row in rows for name in row if name.startswith(_PREFIX)}
-  mean = lambda name: float(np.mean([row[name] for row in rows]))
+
+  def mean(name):
+    return float(np.mean([row[name] for row in rows]))
+
   found: dict[str, Any] = {'pieces': {}}
   for name in sorted(names):
     *path, number = name.removeprefix(_PREFIX).split('/')

@@ -81,9 +81,15 @@ def key(config: ExperimentConfig) -> str:
 def varying(flats: Sequence[Flat]) -> list[str]:
   """Paths whose values differ; of an object of another class only itself."""
   paths = [p for p in dict.fromkeys(p for f in flats for p in f) if _counts(p)]
-  differ = lambda p: len({repr(f.get(p, _MISSING)) for f in flats}) > 1
+
+  def differ(p):
+    return len({repr(f.get(p, _MISSING)) for f in flats}) > 1
+
   found = [path for path in paths if differ(path)]
-  below = lambda p: any(p != q and p.startswith(f'{q}.') for q in found if q)
+
+  def below(p):
+    return any(p != q and p.startswith(f'{q}.') for q in found if q)
+
   return [path for path in found if not below(path)]
 
 
@@ -130,9 +136,10 @@ def labels(
   methods = [values.pop('method', '') for values in found]
   names = [name for name in found[0]] if found else []
   if any(methods):
-    of_method = lambda n, m: {
-      v[n] for v, x in zip(found, methods, strict=True) if x == m
-    }
+
+    def of_method(n, m):
+      return {v[n] for v, x in zip(found, methods, strict=True) if x == m}
+
     names = [n for n in names if any(len(of_method(n, m)) > 1 for m in methods)]
   made = []
   for method, values in zip(methods, found, strict=True):
@@ -176,7 +183,10 @@ def _short(paths: Sequence[str]) -> dict[str, str]:
     count = 1
     if len(words) > 1 and words[-2][:1].isupper():
       count = 2
-    tail = lambda p, n: p.split('.')[-n:]
+
+    def tail(p, n):
+      return p.split('.')[-n:]
+
     while sum(tail(p, count) == words[-count:] for p in paths) > 1:
       count += 1
     found[path] = '.'.join(words[-count:])

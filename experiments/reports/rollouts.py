@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.reports.workdirs import Run
 from rl_jax.records import metrics
-from rl_jax.serialization import StandIn
+from rl_jax.tasks.base import Task
 
 _STEP = re.compile(rb'\{"step": (\d+)[,}]')
 TEXTS = ('prompt', 'response', 'answer', 'error')
@@ -34,8 +34,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
   steps = choose(sizes, max_bytes)
   rows, left_out, used = [], 0, 0
   task = run.config.task if run.config is not None else None
-  task = None if isinstance(task, StandIn) else task
-  as_read = getattr(task, 'as_read', str)
+  as_read = task.as_read if isinstance(task, Task) else str
   with open(path, 'rb') as file:
     for step in steps:
       for offset, size in places[step]:
@@ -66,7 +65,7 @@ def read(run: Run, max_bytes: int) -> tuple[dict[str, Any], list[str]]:
 def choose(sizes: dict[int, int], max_bytes: int) -> list[int]:
   """Steps to show, evenly spaced with both ends, within max_bytes.
 
-  At least one step; the caller cuts it if it alone is too large.
+  At least one step; the caller cuts it if a single step is too large.
   """
   steps = sorted(sizes)
   count = len(steps)
@@ -128,7 +127,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(row: dict[str, Any]) -> dict[str, Any]:
-  """Of an episode: what was read and done each turn, rewards, and its end."""
+  """An episode: what was read and done each turn, rewards, and its end."""
   if 'turns' not in row:
     return {}
   turns = [

@@ -1,7 +1,7 @@
 """What the user typed to describe a run, kept beside its configuration.
 
 Reports call runs by it: an own method has the name of its file, not that of the
-nearest method of configs/methods. Runs are joined by their configuration alone.
+nearest method of configs/methods. Runs are joined by their configuration only.
 """
 
 from collections.abc import Sequence

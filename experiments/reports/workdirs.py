@@ -87,8 +87,8 @@ def _below(path: str) -> list[str]:
 def read_runs(paths: Sequence[str]) -> list[Run]:
   """The runs at or below the paths, with labels.
 
-  Two runs of one configuration and one seed are no two seeds: the second gets a
-  label of its own. Raises ValueError as `find`.
+  Two runs of one configuration and one seed are not two seeds: the second gets
+  its own label. Raises ValueError as `find`.
   """
   places = find(paths)
   told: set[str] = set()
@@ -116,7 +116,7 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
-  """Of runs with a configuration."""
+  """The labels of the runs that have a configuration."""
   configs = [run.config for run in runs if run.config is not None]
   return labels_lib.labels(configs, [run.method for run in runs])
 
@@ -164,7 +164,7 @@ def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _read(path: str, told: set[str]) -> Run:
-  """One run; what `told` holds was said of another one."""
+  """One run; what `told` holds was logged for another one."""
   rows, notes = read_lines(os.path.join(path, metrics.METRICS))
   config, file = None, os.path.join(path, CONFIG_FILE)
   try:
@@ -182,7 +182,7 @@ def _read(path: str, told: set[str]) -> Run:
 
 
 def _key(run: Run) -> str:
-  """Equal for runs that differ in the seed alone."""
+  """Equal for runs that differ in the seed only."""
   if run.config is not None:
     return labels_lib.key(run.config)
   try:  # classes that this process does not know, such as a user's task
@@ -216,5 +216,5 @@ def _course(rows, config) -> list[str]:
 
 
 def _number(value: Any) -> float:
-  """The value, NaN if it is no number."""
+  """The value, NaN if it is not a number."""
   return value if isinstance(value, (int, float)) else math.nan

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.tasks import base
-
 
 def fit(gap_EF: np.ndarray, ridge: float, steps: int = 50) -> np.ndarray:
   """w of r(x, y) = sum_f w_f phi_f(x, y), by the loss of Bradley and Terry.
@@ -22,7 +20,10 @@ def fit(gap_EF: np.ndarray, ridge: float, steps: int = 50) -> np.ndarray:
   logarithm of the sigmoid. A step that would raise the loss is halved.
   """
   E, F = gap_EF.shape
-  loss = lambda w: np.logaddexp(0.0, -gap_EF @ w).mean() + 0.5 * ridge * (w @ w)
+
+  def loss(w):
+    return np.logaddexp(0.0, -gap_EF @ w).mean() + 0.5 * ridge * (w @ w)
+
   w_F = np.zeros(F)
   for _ in range(steps):
     wrong_E = 1.0 / (1.0 + np.exp(gap_EF @ w_F))  # P(the worse one is better)
@@ -50,7 +51,7 @@ def gaps(task: Any, names: list[str], most: int) -> np.ndarray:
   for i in range(min(most, task.num_prompts('train'))):
     example = task.example('train', i)
     found = {}
-    for logged in base.logged(task, example):
+    for logged in task.logged(example):
       if not logged.text:
         raise ValueError('--config: features are of texts, not conversations')
       try:

@@ -21,7 +21,10 @@ def f1(predicted: Sequence[int], label: Sequence[int]) -> dict[str, float]:
   """
   label_N = np.asarray(label)
   same, wrong = np.asarray(predicted) == label_N, label_N >= 0
-  mean = lambda x: float(x.mean()) if x.size else float('nan')
+
+  def mean(x):
+    return float(x.mean()) if x.size else float('nan')
+
   a, b = mean(same[wrong]), mean(same[~wrong])
   score = 0.0 if a + b == 0 else 2 * a * b / (a + b)
   return {'acc_error': a, 'acc_correct': b, 'f1': score}

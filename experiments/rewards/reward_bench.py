@@ -44,7 +44,10 @@ def ties(
   for name in names:
     if f'ref:{name}' not in prompts:
       raise ValueError(f"row 'tied:{name}' has no row 'ref:{name}'")
-  gap = lambda key: min(prompts[key][0]) - max(prompts[key][1])
+
+  def gap(key):
+    return min(prompts[key][0]) - max(prompts[key][1])
+
   tied = np.array([gap(f'tied:{name}') for name in names])
   ref = np.array([gap(f'ref:{name}') for name in names])
   right = [prompts[f'tied:{name}'][0] for name in names]

@@ -12,7 +12,7 @@ NO_ERROR = -1
 
 
 def first_unreached(fractions: Sequence[float]) -> int:
-  """The first step from behind which no completion was right; -1: none."""
+  """The first step from after which no completion was right; -1: none."""
   zero = [i for i, x in enumerate(fractions) if x == 0]
   return zero[0] if zero else NO_ERROR
 
@@ -42,7 +42,7 @@ def noisy(
 
 
 def response_scores(steps: Sequence[float] | np.ndarray) -> dict[str, float]:
-  """Of a response from those of its steps: product, least, last."""
+  """Scores of a response from those of its steps: product, least, last."""
   return {
     'product': float(np.prod(steps)),
     'min': float(np.min(steps)),

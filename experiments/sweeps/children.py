@@ -1,4 +1,4 @@
-"""Commands in processes of their own, which get the signals of this one."""
+"""Commands in their own processes, which get the signals of this one."""
 
 from collections.abc import Sequence
 import os
@@ -21,7 +21,7 @@ def program(name: str, *flags: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-  """That of this process, in which our packages are found without -m."""
+  """The environment of this process, with our packages on PYTHONPATH."""
   if str(ROOT) in site.getsitepackages():
     return dict(os.environ)
   path = os.environ.get('PYTHONPATH')
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 def run_all(commands: Sequence[list[str]]) -> list[int]:
   """Runs them at the same time; their exit codes, once all have ended.
 
-  SIGTERM, SIGINT and SIGHUP are passed on. A terminal may have told the
+  SIGTERM, SIGINT and SIGHUP are passed on. A terminal may have signalled the
   processes, too: two signals at once count as one (`runtime.stop_signal`).
   """
   processes, told = [], []

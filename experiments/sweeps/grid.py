@@ -86,7 +86,7 @@ def settings(
 
 
 def with_head(setting: Setting) -> Setting:
-  """With the value head that the method reads."""
+  """Adds the value head that the method reads."""
   if 'model.value_head' in setting:
     return setting
   return setting | value_head(configuration.load_method(setting['method']))

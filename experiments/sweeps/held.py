@@ -1,4 +1,4 @@
-"""The locks of several work directories, for runs that go on together."""
+"""The locks of several work directories, for runs that continue together."""
 
 from collections.abc import Generator, Sequence
 import contextlib

@@ -248,7 +248,7 @@ def progress(members: Sequence[Run], workdir: str) -> str:
 
 
 def programs(members: Iterable[Run], jitted: bool) -> list[list[Run]]:
-  """Runs grouped by the program that executes them; others are alone.
+  """Runs grouped by the program that executes them; others form single groups.
 
   Groups come first: they finish most runs per unit of time.
   """

@@ -45,7 +45,7 @@ HEADER = (
 def row_names(rows: list[dict]) -> list[str]:
   """Name of each run: the settings that differ between runs, without seed.
 
-  The method alone if it identifies the row.
+  The method only if it identifies the row.
   """
   shared = set.intersection(
     *({(k, json.dumps(v)) for k, v in row['setting'].items()} for row in rows)
@@ -126,9 +126,15 @@ def comparison(
   if mixed:
     table[0][0] += f' (MIXED: {"; ".join(mixed)})'
   ratios = intervals.against(area, baseline, intervals.ratio)
-  mean = lambda name: np.mean(_finite(area[name]) or -np.inf)
+
+  def mean(name):
+    return np.mean(_finite(area[name]) or -np.inf)
+
   for name in sorted(area, key=mean, reverse=True):
-    of = lambda found, n=name: _spread(np.array(_finite(found[n])))
+
+    def of(found, n=name):
+      return _spread(np.array(_finite(found[n])))
+
     failed = len(area[name]) - len(_finite(area[name]))
     table.append(
       [

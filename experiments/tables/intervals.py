@@ -62,7 +62,7 @@ def ratio(value_S: np.ndarray, base_S: np.ndarray) -> Comparison:
   The interval holds every ratio r for which a paired t test accepts that
   mean(value - r * base) is 0, so that it excludes 1 exactly when the interval
   of the difference excludes 0. It is NaN where it would be unbounded: the mean
-  of the baseline is not told apart from 0.
+  of the baseline is not separated from 0.
 
   Source: Fieller, "Some Problems in Interval Estimation", 1954.
   """

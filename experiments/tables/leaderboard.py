@@ -77,9 +77,10 @@ def chosen(rows: list[dict], budget: float) -> list[dict]:
   found = []
   for seed in seeds:
     others = [other for other in seeds if other != seed] or [seed]
-    score = lambda rate, others=others: np.mean(
-      [final[rate].get(other, 0.0) for other in others]
-    )
+
+    def score(rate, others=others):
+      return np.mean([final[rate].get(other, 0.0) for other in others])
+
     rates = [rate for rate in final if seed in final[rate]]
     found.append(run_of[max(rates, key=score), seed])
   return found
@@ -99,7 +100,7 @@ def _check_same(row: dict, other: dict) -> None:
       raise ValueError(
         f'a leaderboard compares methods, learning rates and seeds, but runs '
         f'of {row["setting"]["method"]} have {name} = {values[0]} and '
-        f'{values[1]}: give each value a sweep of its own'
+        f'{values[1]}: give each value its own sweep'
       )
 
 
@@ -124,7 +125,10 @@ def cells(
   header = list(HEADER)
   if mixed:
     header[0] += f' (MIXED: {"; ".join(mixed)})'
-  mean = lambda name: np.mean(list(finals[name].values()) or -1)
+
+  def mean(name):
+    return np.mean(list(finals[name].values()) or -1)
+
   order = sorted(best, key=mean, reverse=True)
   return [
     header,
@@ -147,7 +151,10 @@ def _cells(
   """The columns after the name."""
   finals = _finals(runs, budget)
   good = [run for run in runs if cells_lib.seed_of(run) in finals]
-  last = lambda name: [run.get('last', {}).get(name, np.nan) for run in good]
+
+  def last(name):
+    return [run.get('last', {}).get(name, np.nan) for run in good]
+
   return [
     cells_lib.count(len(runs), len(runs) - len(good)),
     _rates(good),

@@ -31,12 +31,12 @@ EVIDENCE = ('verified in code', 'read in paper', 'reconstructed')
 
 
 def docstring(name: str) -> str:
-  """That of configs/methods/NAME.py."""
+  """The docstring of configs/methods/NAME.py."""
   return importlib.import_module(f'{PACKAGE}.{name}').__doc__ or ''
 
 
 def summary(name: str) -> str:
-  """What stands behind 'NAME: ' in the first line of the docstring."""
+  """What follows 'NAME: ' in the first line of the docstring."""
   text = docstring(name).split('\n\n')[0]
   return ' '.join(text.split()).partition(': ')[2]
 
@@ -84,7 +84,7 @@ def problems(name: str) -> list[str]:
 
 
 def _part(part: str, text: str) -> str:
-  """A part as it stands in a docstring, here indented by four."""
+  """A part as a docstring has it, here indented by four."""
   lines = textwrap.wrap(
     f'{part}: {text}', 80, subsequent_indent='  ', break_long_words=False
   )

@@ -4,8 +4,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from rl_jax import checks
 from rl_jax.method import PIECE_TUPLES, Method
-from rl_jax.pieces import row_inputs
+from rl_jax.pieces import calls, row_inputs
 from rl_jax.pieces.ops.masking import (
   by_group,
   loss_mask,
@@ -14,7 +15,7 @@ from rl_jax.pieces.ops.masking import (
   safe_sqrt,
   zero_masked,
 )
-from rl_jax.pieces.roles import CreditContext, CreditOut
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.types import Array, Metrics, Trajectories
 
 TOKEN_FIELDS = (
@@ -92,12 +93,7 @@ def _through(method, slot, credit, traj, states):
 
 def _apply(piece, path, credit, traj, states):
   """What a piece makes of the credit; its state in `states` is renewed."""
-  out = piece(CreditContext(credit, traj, states.get(path)))
-  if not isinstance(out, CreditOut):
-    raise TypeError(
-      f'method.{path} returns {type(out).__name__}: it should return '
-      'CreditOut(value), and CreditOut(value, state) if it has a state'
-    )
+  out = calls.credit(path, piece, CreditContext(credit, traj, states.get(path)))
   if out.state is not None:
     states[path] = out.state
   return out.value
@@ -107,9 +103,9 @@ def _clean(traj: Trajectories) -> Trajectories:
   """Takes out rows with a non-finite reward and zeroes masked statistics."""
   finite_B = jnp.isfinite(traj.reward_B)
   fields = {
-    name: zero_masked(getattr(traj, name), traj.mask_BT)
-    for name in TOKEN_FIELDS
-    if getattr(traj, name) is not None
+    name: zero_masked(value, traj.mask_BT)
+    for name, value in checks.values(traj, TOKEN_FIELDS).items()
+    if value is not None
   }
   return traj.replace(
     reward_B=jnp.where(finite_B, traj.reward_B, 0.0),
@@ -145,7 +141,7 @@ def _token_credit(credit: Array, traj: Trajectories) -> Array:
 def _metrics(traj: Trajectories) -> Metrics:
   """Standard metrics of the rollout, over valid rows of the prompt itself.
 
-  Rewards of samples alone, where a batch has recorded rows beside them.
+  Rewards of samples only, where a batch has recorded rows beside them.
   reward/group_std: mean of the standard deviations (ddof 1) inside groups,
   which falls before success does where training collapses (RAGEN).
   """

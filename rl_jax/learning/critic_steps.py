@@ -10,7 +10,7 @@ from rl_jax.models.critic import PARTS
 
 
 def clip_by_norm(max_norm: float) -> optax.GradientTransformation:
-  """Clips the global norm; of a critic with layers of its own, by itself.
+  """Clips the global norm; of a critic with separate layers, by itself.
 
     g <- g min(1, max_norm / |g|)    g: of the policy, or of layers and value
                                      head of the critic

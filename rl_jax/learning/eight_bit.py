@@ -43,15 +43,17 @@ class Moments(NamedTuple):
 def scale_by_adam(
   b1: float, b2: float, eps: float
 ) -> optax.GradientTransformation:
-  """As optax.scale_by_adam, with moments of 8 bits."""
+  """optax.scale_by_adam, with its moments stored in 8 bits."""
 
   def init(params):
-    code = lambda dtype: jax.tree.map(
-      lambda p: jnp.zeros(p.shape, dtype), params
-    )
-    scale = lambda: jax.tree.map(
-      lambda p: jnp.zeros(_blocks(p)[:-1], jnp.float32), params
-    )
+    def code(dtype):
+      return jax.tree.map(lambda p: jnp.zeros(p.shape, dtype), params)
+
+    def scale():
+      return jax.tree.map(
+        lambda p: jnp.zeros(_blocks(p)[:-1], jnp.float32), params
+      )
+
     return Moments(
       jnp.zeros((), jnp.int32),
       code(jnp.int8),
@@ -121,7 +123,7 @@ def decode_m(code: Array, scale: Array) -> Array:
 
 
 def _level(code, levels, decades) -> Array:
-  """Of codes 0 to `levels`, which are 0 and 10^-decades to 1."""
+  """The values of codes: 0 for code 0, 10^-decades to 1 for 1 to `levels`."""
   code = code.astype(jnp.float32)
   exponent = decades * (code - levels) / (levels - 1)
   return jnp.where(code > 0, 10.0**exponent, 0.0)

@@ -1,4 +1,4 @@
-"""Values behind tokens, without gradient and without logits."""
+"""Values after tokens, without gradient and without logits."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from rl_jax.types import POLICY, Array, Trajectories
 
 
 def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
-  """The value head behind every token, [B, T]."""
+  """The value head after every token, [B, T]."""
 
   def one(rows):
     reader = critic.params_of(params, forward.model)
@@ -32,10 +32,10 @@ def final_values(
   traj: Trajectories,
   head_weights: tuple[float, ...] = (),
 ) -> Array:
-  """The value head behind the last token of the policy, [B]; 0 without one.
+  """The value head after the last token of the policy, [B]; 0 without one.
 
-  With unscored_id of the model: behind the last other token; if there is none,
-  behind the prompt. head_weights: the sum of all heads with these weights.
+  With unscored_id of the model: after the last other token; if there is none,
+  after the prompt. head_weights: the sum of all heads with these weights.
   """
   unscored = forward.model.unscored_id
 
@@ -63,7 +63,7 @@ def final_values(
 def closed(
   traj: Trajectories, closing: tuple[int, ...], eos_ids: tuple[int, ...]
 ) -> Trajectories:
-  """Rows with the tokens that a chat template writes behind the end token.
+  """Rows with the tokens that a chat template writes after the end token.
 
   They are then the last ones of the policy. Rows cut at their limit stay as
   they are. closing: as ChatML's newline; () changes nothing.
@@ -71,7 +71,10 @@ def closed(
   if not closing:
     return traj
   S = len(closing)
-  longer = lambda x_BT: jnp.pad(x_BT, ((0, 0), (0, S)))
+
+  def longer(x_BT):
+    return jnp.pad(x_BT, ((0, 0), (0, S)))
+
   last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)
   token_B1 = jnp.take_along_axis(traj.response_BT, last_B1, axis=1)
   ended_B1 = (

@@ -41,13 +41,12 @@ def states_before(forward: Forward, params: Any, traj: Trajectories) -> Array:
 def routed_states(
   forward: Forward, params: Any, traj: Trajectories
 ) -> tuple[Array, Array]:
-  """The same, and what routers do there, see transformer.forward."""
-  return transformer.forward(
+  """The same, and what routers do there, see experts.routing."""
+  return transformer.forward_and_routing(
     params,
     forward.model,
     *_tokens(traj),
     capacity=forward.capacity,
-    routing=True,
     context_BT=traj.context_BT,
   )
 
@@ -65,9 +64,10 @@ def states_around(
 
   Each row has one more place, so that its last token is read, too.
   """
-  one_more = lambda x_BT, value: jnp.pad(
-    x_BT, ((0, 0), (0, 1)), constant_values=value
-  )
+
+  def one_more(x_BT, value):
+    return jnp.pad(x_BT, ((0, 0), (0, 1)), constant_values=value)
+
   kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)
   context_BT, capacity = traj.context_BT, forward.capacity
   if context_BT is not None:

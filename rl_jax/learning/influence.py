@@ -5,8 +5,8 @@ All see the same rows and weights. Gradients are those of the policy's weights
 
   cos = <g, g'> / (|g| |g'|)      ratio = |g| / |g'|
 
-so a method beside itself has cos 1 and ratio 1, to rounding. If both gradients
-are zero, they are 1 as well; if one is, both numbers are 0.
+so a method compared with itself has cos 1 and ratio 1, to rounding. If both
+gradients are zero, they are 1 as well; if one is, both numbers are 0.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ SAME = 1e-5  # relative difference of two pushes that are called equal
 
 
 class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
-  """Stands where a piece was, so that the others keep places and keys."""
+  """Replaces a piece, so that the others keep places and keys."""
 
   slot: str = static()
 
@@ -66,7 +66,7 @@ class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
 
 
 def without(method: Method, path: str) -> Method | None:
-  """The method with nothing at the path; None if that is no method."""
+  """The method with nothing at the path; None if that is not a method."""
   slot = path.split('.')[0]
   if slot in ('aggregation', 'logits', 'pairs'):
     return None
@@ -148,7 +148,7 @@ def batches(
 def states_of(
   baseline: Method, states: dict[str, Any], num_prompts: int
 ) -> dict[str, Any]:
-  """Those of the run, and of a baseline's pieces that it lacks, all new.
+  """The states of the run, and new ones of the baseline's other pieces.
 
   num_prompts: of the task, as in `learning.state.fresh_state`.
   """
@@ -270,7 +270,7 @@ def _without_pieces(
   pushes: dict[str, dict[str, Array]],
   trajs: dict[str, Trajectories],
 ) -> Metrics:
-  """By path, METHOD (with the gradient `mine`) against it without a piece."""
+  """Compares METHOD (gradient `mine`) with METHOD without a piece, by path."""
   paths = [name for name in pushes if name not in (METHOD, BASELINE)]
   if not paths:
     return {}
@@ -339,7 +339,7 @@ def _norm(tree):
 
 
 def _cos_and_ratio(dot, norm, other):
-  """Of two gradients, see the head of this file."""
+  """Cosine and ratio of norms of two gradients, see the head of this file."""
   none = (norm == 0) & (other == 0)
   cos = safe_divide(safe_divide(dot, norm), other)
   return jnp.where(none, 1.0, cos), jnp.where(

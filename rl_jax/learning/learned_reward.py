@@ -22,7 +22,7 @@ class Scorer:
   """A reward model as a run computes it.
 
   step_ids: tokens that end a step. separator, eos_ids: between two responses,
-  and at their end. closing: what a chat template writes behind the end token.
+  and at their end. closing: what a chat template writes after the end token.
   """
 
   source: RewardModel

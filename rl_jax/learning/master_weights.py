@@ -40,16 +40,19 @@ def with_master_weights(
 ) -> optax.GradientTransformation:
   """The optimizer, which sees float32 weights in place of bfloat16 ones.
 
-  Where no parameter is bfloat16 it is the optimizer alone. Gradients and
+  Where no parameter is bfloat16 it is the plain optimizer. Gradients and
   updates of bfloat16 parameters are float32.
   """
 
   def init(params):
     if not any(_is_half(x) for x in jax.tree.leaves(params)):
       return inner.init(params)
-    zeros = lambda p: (
-      jnp.zeros(p.shape, jnp.uint16) if _is_half(p) else optax.MaskedNode()
-    )
+
+    def zeros(p):
+      return (
+        jnp.zeros(p.shape, jnp.uint16) if _is_half(p) else optax.MaskedNode()
+      )
+
     masters = jax.tree.map(
       lambda p: p.astype(jnp.float32) if _is_half(p) else p, params
     )
@@ -65,7 +68,10 @@ def with_master_weights(
     )
     updates, after = inner.update(updates, state.inner, masters)
     steps = jax.tree.map(_step, params, masters, updates)
-    take = lambda i: jax.tree.map(lambda _, step: step[i], params, steps)
+
+    def take(i):
+      return jax.tree.map(lambda _, step: step[i], params, steps)
+
     return take(0), MasterWeights(take(1), after)
 
   return optax.GradientTransformation(init, update)

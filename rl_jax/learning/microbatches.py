@@ -60,7 +60,7 @@ def one_pass(
   count: int,
   logp_old_BT: Array | None,
 ) -> tuple[Any, Array, Any]:
-  """The same, if cotangents depend on statistics of their microbatch alone.
+  """The same, if cotangents depend only on statistics of their microbatch.
 
   Each microbatch puts its statistics among those of the whole minibatch and
   takes its cotangents from there: no forward pass comes before. Until then

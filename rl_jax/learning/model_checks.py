@@ -22,7 +22,7 @@ def check_router(
     (spans > 1, f'mesh.sequence = {spans} splits responses: set it to 1'),
     (
       not needs.isdisjoint(statistics.AFTER),
-      'another piece reads values behind tokens',
+      'another piece reads values after tokens',
     ),
   ):
     if wrong:

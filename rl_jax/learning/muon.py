@@ -1,7 +1,7 @@
-"""Which weights of a model Muon takes for matrices, and by which axes.
+"""The weights of a model that Muon orthogonalises, and their axes.
 
-By itself it would take every array of two axes: embeddings, and the scales of
-norms [L, D], but no weight of a layer, as these are stacked.
+By default Muon would take every array of two axes: embeddings, and the scales
+of norms [L, D], but no weight of a layer, as these are stacked.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def matrices(params: Any) -> Any:
 def _dimensions(path, weight):
   from optax.contrib import MuonDimensionNumbers  # slow, and rarely needed
 
-  names = [getattr(key, 'key', None) for key in path]
+  names = [x.key for x in path if isinstance(x, jax.tree_util.DictKey)]
   known = [name for name in names if name in lora.TARGETS]
   if not known:
     return None

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
 from rl_jax.method import Method
+from rl_jax.pieces import calls
 from rl_jax.pieces.ops.divergences import kl_estimate
 from rl_jax.pieces.ops.masking import (
   loss_mask,
@@ -20,7 +20,6 @@ from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.roles import (
   AggregationContext,
   LossContext,
-  LossOut,
   Regularizer,
   ValueLoss,
 )
@@ -92,21 +91,14 @@ def terms(
 
   def call(path, piece, stats, index):
     """(loss or factor) of a piece; keeps its metrics and its state."""
-    out = piece(
-      LossContext(
-        stats=stats,
-        traj=traj,
-        key=jax.random.fold_in(key, index),
-        state=states.get(path),
-        params=learned.get(path),
-      )
+    ctx = LossContext(
+      stats=stats,
+      traj=traj,
+      key=jax.random.fold_in(key, index),
+      state=states.get(path),
+      params=learned.get(path),
     )
-    if not isinstance(out, LossOut):
-      raise TypeError(
-        f'method.{path} returns {type(out).__name__}: it should return '
-        'LossOut(value, metrics), and LossOut(value, metrics, state) if it has '
-        'a state'
-      )
+    out = calls.loss(path, piece, ctx)
     if out.state is not None:
       states[path] = jax.lax.stop_gradient(out.state)
     metrics.update(out.metrics)
@@ -114,7 +106,6 @@ def terms(
 
   for i, (path, piece) in enumerate(method.pieces_of('weights')):
     factor_BT = call(path, piece, fixed, i)
-    chex.assert_equal_shape([factor_BT, traj.mask_BT])
     for role in piece.weighs:
       factor_BT = jax.lax.stop_gradient(factor_BT)
       products[role] = products.get(role, 1.0) * factor_BT
@@ -122,13 +113,11 @@ def terms(
   for i, (path, loss) in enumerate(method.pieces_of('losses')):
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
-      chex.assert_equal_shape([value, traj.mask_BT])
-      aggregation = loss.aggregation or method.aggregation
-      token_BT = aggregation(
-        AggregationContext(
-          traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
-        )
+      ctx = AggregationContext(
+        traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
       )
+      aggregation = loss.aggregation or method.aggregation
+      token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
     elif loss.per_token and not isinstance(loss, (Regularizer, ValueLoss)):

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rl_jax import checks
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.learning import critic_steps, eight_bit, muon, schedules
 from rl_jax.learning.master_weights import with_master_weights
@@ -24,11 +25,11 @@ class OptimizerConfig:
 
   name: a factory of optax with a learning rate, as 'lion', or 'contrib.muon'.
   arguments: of that factory, by name. b1 to moment_dtype are those of AdamW and
-    must be left alone with another.
-  schedule, schedule_arguments: see schedules.make, behind a linear warm-up.
+    must be left unchanged with another.
+  schedule, schedule_arguments: see schedules.make, after a linear warm-up.
   total_steps: optimizer steps until the schedule ends; None: those of all
     iterations.
-  clip_norm: of the policy and, with layers of its own, of the critic; None: no
+  clip_norm: of the policy and, with separate layers, of the critic; None: no
     clipping.
   critic_multiplier: of the rate of the value head and of the critic's own
     layers (model.critic).
@@ -78,12 +79,13 @@ class OptimizerConfig:
   def _check_fields(self):
     if self.name == 'contrib.galore':
       raise ValueError(
-        "optimizer.name = 'contrib.galore' projects arrays of two axes alone, "
+        "optimizer.name = 'contrib.galore' projects arrays of two axes only, "
         'and the weights of layers are stacked: optimizer.moment_dtype='
         "'int8' or model.lora_rank need less memory, too"
       )
+    values = checks.values(self)
     for field in dataclasses.fields(self):
-      value = getattr(self, field.name)
+      value = values[field.name]
       if field.name in _ADAMW and value != field.default:
         raise ValueError(
           f'optimizer.{field.name} = {value!r} is of AdamW, but optimizer.name '

@@ -92,9 +92,12 @@ def joined(
   size_B = traj.length_B - ends_B.astype(jnp.int32)
   start_B1 = size_B[first][:, None]  # of the separator
   place_T = jnp.arange(2 * T + S)[None]
-  pick = lambda rows, place: jnp.take_along_axis(
-    traj.response_BT[rows], jnp.clip(place, 0, T - 1), axis=1
-  )
+
+  def pick(rows, place):
+    return jnp.take_along_axis(
+      traj.response_BT[rows], jnp.clip(place, 0, T - 1), axis=1
+    )
+
   between = jnp.asarray((*separator, 0), jnp.int32)[
     jnp.clip(place_T - start_B1, 0, S)
   ]

@@ -94,7 +94,7 @@ def _own(name, values, peak, steps):
 
 
 def _factories() -> dict[str, Callable[..., Any]]:
-  """Those of optax that have a parameter for the rate."""
+  """The schedules of optax that have a parameter for the peak rate, by name."""
   return {
     name: value
     for name, value in vars(optax.schedules).items()

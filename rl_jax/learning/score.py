@@ -14,7 +14,7 @@ from rl_jax.types import Array, Metrics, Trajectories
 
 
 def scores_first(method: Method, steps: int) -> bool:
-  """True if a rollout needs a forward pass of its own before the update.
+  """True if a rollout needs a separate forward pass before the update.
 
   With one optimizer step a rollout the update's own forward has the same
   weights and serves as logp_old, unless credit or the rollout reads the model.
@@ -101,7 +101,7 @@ def with_scores(
   }
   if traj.logp_ref_BT is not None:
     kl_BT = kl_estimate(traj.logp_old_BT, traj.logp_ref_BT, 'k3')
-    if 'logged_B' in traj.extras:  # an estimate by rows of the policy alone
+    if 'logged_B' in traj.extras:  # an estimate by rows of the policy only
       mask_BT = mask_BT * row_inputs.sampled_B(traj)[:, None]
     metrics['policy/kl_ref'] = masked_mean(kl_BT, mask_BT)
   return traj, metrics

@@ -42,14 +42,17 @@ def state_shapes(
   """Shapes and shardings of fresh_state; nothing is allocated.
 
   params: arrays, or shapes with shardings. Moments have the sharding of
-  their parameters (jit alone could not infer it, as zeros do not depend on
+  their parameters (jit by itself could not infer it, as zeros do not depend on
   them); everything else is replicated.
   """
   shapes = jax.eval_shape(
     lambda p: fresh_state(method, optimizer, p, num_ids), params
   )
   replicated = mesh_lib.replicated(mesh)
-  put = lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
+
+  def put(x, place):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
+
   whole = jax.tree.map(lambda x: put(x, replicated), shapes)
   given = jax.tree.map(lambda x: put(x, x.sharding), params)
   params = {**whole.params, **given}

@@ -36,7 +36,7 @@ from rl_jax.types import Array, Trajectories
 
 # Logits of one chunk on one device, in elements: 2^24 floats are 64 MiB.
 CHUNK_ELEMENTS = 1 << 24
-# As many times on accelerators: every chunk reads the output weights anew, and
+# As many times on accelerators: every chunk reads the output weights again, and
 # 110 tokens of a vocabulary of 152k are too few for a fast product.
 ACCELERATOR_FACTOR = 8
 
@@ -98,7 +98,7 @@ def token_statistics(
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
-  behind it, as a reward model reads it; both of its first output. value_heads,
+  after it, as a reward model reads it; both of its first output. value_heads,
   value_heads_after: all outputs, [B, T, H]. hidden: the state that predicts the
   token, [B, T, D]. router_probs: of each expert in that state, router_taken: 1
   for those that are taken, means over layers, [B, T, E]. All else as its
@@ -106,7 +106,10 @@ def token_statistics(
   logits of those of params['policies'] that they name, without gradient.
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
-  states = lambda policy: states_before(forward, policy, traj)
+
+  def states(policy):
+    return states_before(forward, policy, traj)
+
   after_BTD = routing_BTF = None
   if not AFTER.isdisjoint(needs):
     hidden_BTD, after_BTD = states_around(forward, params, traj)
@@ -157,14 +160,16 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
       before_BTD, after_BTD = states_around(forward, own, traj)
 
   def every(own_BTD, policy_BTD):
-    """All outputs; the first alone reads a residual critic's own layers."""
+    """All outputs; only the first reads a residual critic's own layers."""
     value_BTH = heads.all_values(params, own_BTD)
     if forward.model.critic != critic.RESIDUAL:
       return value_BTH
     rest_BTH = heads.all_values(params, policy_BTD)[..., 1:]
     return jnp.concatenate([value_BTH[..., :1], rest_BTH], axis=-1)
 
-  first = lambda own_BTD, _: heads.values(params, own_BTD)
+  def first(own_BTD, _):
+    return heads.values(params, own_BTD)
+
   before, after = zip((before_BTD, after_BTD), policy_BTD, strict=True)
   read = {
     VALUES: (first, before),
@@ -184,7 +189,10 @@ def _movers(on_BT, num_prompts, needs, capacity):
   by_place = any(need.by_place for need in _statistics(needs))
   if capacity is None or split or by_place:
     return packing.movers(on_BT, None)
-  group = lambda x: x.reshape(num_prompts, -1, *x.shape[2:])
+
+  def group(x):
+    return x.reshape(num_prompts, -1, *x.shape[2:])
+
   # One token more a row than is fed: the prompt predicts the first.
   pack, unpack = packing.movers(group(on_BT), capacity + B // num_prompts)
   return (
@@ -229,7 +237,10 @@ def _logit_functionals(
   raw_BCV, logits_BCV = (
     logits_BCV,
     apply_transforms(
-      *(transforms, temperature, logits_BCV, others),
+      transforms,
+      temperature,
+      logits_BCV,
+      others,
       jax.lax.stop_gradient(values.get('')),
     ),
   )
@@ -246,7 +257,10 @@ def _logit_functionals(
     values=values,
     others={
       name: apply_transforms(
-        *(transforms, temperature, x_BCV, others),
+        transforms,
+        temperature,
+        x_BCV,
+        others,
         jax.lax.stop_gradient(values.get('')),
       )
       for name, x_BCV in others.items()
@@ -266,8 +280,8 @@ def _logit_functionals(
 def _action_values(states, model, names):
   """Outputs [B, C, H] of the value heads of these policies, by name.
 
-  states: (parameters, hidden states) by name, '' the trained policy, which
-  alone has a gradient.
+  states: (parameters, hidden states) by name, '' the trained policy, the only
+    one with a gradient.
   """
 
   def one(name):
@@ -324,7 +338,10 @@ def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
   """
   rows = forward.group_rows or traj.group_size
   parts = traj.group_size // rows
-  again = lambda x_N: jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
+
+  def again(x_N):
+    return jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
+
   return traj.replace(
     prompt_NP=again(traj.prompt_NP),
     prompt_mask_NP=again(traj.prompt_mask_NP),
@@ -380,7 +397,7 @@ def critic_values(
 
 
 def _critic_values(forward, params, needs, rows):
-  """Of one policy."""
+  """Evaluates the value heads that `needs` name for one policy, [B, T] each."""
   states = states_around(forward, params, rows)
   every = {VALUE_HEADS, VALUE_HEADS_AFTER}
   heads_BTH = _values(forward, params, rows, every, *states)

@@ -55,7 +55,7 @@ def pick(
 
 
 def latest(steps: Sequence[dict[str, Array]]) -> dict[str, Array]:
-  """Of each row what the last step that trained it has found."""
+  """Keeps, for each row, what the last step that trained it has measured."""
   found = steps[0]
   for step in steps[1:]:
     new = step['seen']

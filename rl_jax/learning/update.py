@@ -36,7 +36,7 @@ class UpdateConfig:
     long responses; None is the whole group, whose prompt is then computed once.
     Memory only, never mathematics.
   pack: where the responses of an iteration are at most half full, all groups
-    alike, padding takes part in attention alone. Memory and speed only, never
+    alike, padding takes part in attention only. Memory and speed only, never
     mathematics; a second program is compiled when it is first used.
   """
 

@@ -23,7 +23,7 @@ Chat = Callable[[Sequence[Message], bool], str]  # (messages, is_open) -> text
 
 
 class RewrittenError(ValueError):
-  """A template writes what came before otherwise as a conversation goes on."""
+  """A template rewrites earlier turns when a conversation continues."""
 
 
 def written(
@@ -31,7 +31,7 @@ def written(
 ) -> str:
   """The text that follows `chat(messages, True)`.
 
-  is_last: the conversation does not go on after the turn.
+  is_last: the conversation does not continue after the turn.
 
   Raises: ValueError if the turn does not begin as the template opens it, or if
     later turns would follow another text than the one that is trained.
@@ -70,8 +70,8 @@ def _rewritten(before: str, after: str) -> RewrittenError:
   same = len(os.path.commonprefix([before, after]))
   return RewrittenError(
     'the chat template writes what came before otherwise when the conversation '
-    f'goes on: after {before[max(0, same - 40) : same]!r} stands '
-    f'{after[same : same + 80]!r}, where {before[same : same + 80]!r} stood'
+    f'continues: after {before[max(0, same - 40) : same]!r} comes '
+    f'{after[same : same + 80]!r}, where {before[same : same + 80]!r} was'
   )
 
 

@@ -281,7 +281,9 @@ def _with_block(attended, q_BJMK, block, limits):
     total = total * old + weights.sum(-1)
     return top, total, out * old[..., None] + products
 
-  skip = lambda peak, total, out, *_: (peak, total, out)
+  def skip(peak, total, out, *_):
+    return (peak, total, out)
+
   return lax.cond(mask_BST.any(), attend, skip, *attended, k_BJKT, v_BJTK)
 
 
@@ -294,7 +296,10 @@ def _with_pool(attended, q_BJMK, pool, limits):
   """
   k_NJKC, v_NJCK, owner_N, seen_NC = pool
   peak, total, out = attended
-  of_owner = lambda x: x.at[owner_N].get(mode='clip')
+
+  def of_owner(x):
+    return x.at[owner_N].get(mode='clip')
+
   scores = _product('njmk,njkc->njmc', of_owner(q_BJMK), k_NJKC)
   scores = _masked(scores, seen_NC[:, None, None], limits)
   own_BN = owner_N[None] == jnp.arange(q_BJMK.shape[0])[:, None]
@@ -302,12 +307,15 @@ def _with_pool(attended, q_BJMK, pool, limits):
   top = jnp.maximum(peak, tops.max(axis=1))
   weights = jnp.exp(scores - of_owner(top)[..., None])
   products = _product('njmc,njck->njmk', weights.astype(v_NJCK.dtype), v_NJCK)
-  by_row = lambda x: jnp.einsum(
-    'bn,n...->b...',
-    own_BN.astype(x.dtype),
-    x,
-    precision=lax.Precision.HIGHEST,
-  )
+
+  def by_row(x):
+    return jnp.einsum(
+      'bn,n...->b...',
+      own_BN.astype(x.dtype),
+      x,
+      precision=lax.Precision.HIGHEST,
+    )
+
   old = jnp.exp(peak - top)
   total = total * old + by_row(weights.sum(-1))
   return top, total, out * old[..., None] + by_row(products)

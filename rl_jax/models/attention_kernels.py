@@ -62,7 +62,10 @@ def splash(q: Array, k: Array, v: Array, interpret: bool = False) -> Array:
     residual_checkpoint_name=RESIDUALS,
     interpret=interpret,
   )
-  heads_first = lambda x: jnp.swapaxes(x.reshape(B, T, -1, K), 1, 2)
+
+  def heads_first(x):
+    return jnp.swapaxes(x.reshape(B, T, -1, K), 1, 2)
+
   attend = cast(Kernel, jax.vmap(kernel))  # residuals are not asked for
   out = attend(heads_first(q), heads_first(k), heads_first(v))
   return jnp.swapaxes(out, 1, 2).reshape(q.shape)
@@ -84,7 +87,10 @@ def refusal(name: str, dtype: str, head_size: int) -> str | None:
   kernel, multiple = KERNELS[name]
   q = jax.ShapeDtypeStruct((1, multiple, 1, 1, head_size), dtype)
   k = jax.ShapeDtypeStruct((1, multiple, 1, head_size), dtype)
-  total = lambda *arrays: kernel(*arrays).astype(jnp.float32).sum()
+
+  def total(*arrays):
+    return kernel(*arrays).astype(jnp.float32).sum()
+
   try:
     jax.eval_shape(jax.grad(total, argnums=(0, 1, 2)), q, k, k)
   except (RuntimeError, ValueError, ImportError) as error:
@@ -96,7 +102,7 @@ def attend(name: str, prompt: tuple, response: tuple | None, mask_NP: Array):
   """Attention within prompts, and of responses to prompt and themselves.
 
   prompt: q [N, P, J, R, K], k and v [N, P, J, K], left-padded. response: the
-  same with [N, G, S, ...], right-padded; None for prompts alone. Returns [N,
+  same with [N, G, S, ...], right-padded; None for prompts only. Returns [N,
   P + G * S, J, R, K]; the output at padding is finite and otherwise arbitrary.
   """
   (N, P), S = mask_NP.shape, 0
@@ -137,7 +143,10 @@ def _turn(x: Array, shift_N: Array) -> Array:
   """
   length = x.shape[2]
   index_NT = (jnp.arange(length)[None] + shift_N[:, None]) % length
-  take = lambda y, index_T: y.at[:, index_T].get(mode='promise_in_bounds')
+
+  def take(y, index_T):
+    return y.at[:, index_T].get(mode='promise_in_bounds')
+
   return jax.vmap(take)(x, index_NT)
 
 

@@ -22,8 +22,8 @@ def decode_block(
 ) -> tuple[Array, kv_cache.RowCache]:
   """Feeds response tokens step, ..., step + S - 1 of each row.
 
-  Returns states [B, S, D], each of which predicts the token behind its own, and
-  the cache with these tokens in their columns. What lay there is overwritten,
+  Returns states [B, S, D], each of which predicts the token after its own, and
+  the cache with these tokens in their columns. What was there is overwritten,
   and no token sees a later column: tokens that turned out to be wrong need not
   be removed. params, places: see decode_step. cache: of `for_blocks`; step + S
   is at most its places. count: of how many tokens the keys and values are
@@ -39,7 +39,10 @@ def decode_block(
   if places is not None:
     start_B = start_B[places[0]]
   position = (start_B[:, None] + behind_BS).reshape(-1)
-  look_up = lambda table: table.at[position].get(mode='clip')
+
+  def look_up(table):
+    return table.at[position].get(mode='clip')
+
   tables = jax.tree.map(look_up, cache.rotations)
   # Products have one row for each token: [B * S, D].
   x = layers.embed(params, cfg, token_BS.reshape(-1))

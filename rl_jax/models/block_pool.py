@@ -62,7 +62,7 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     held = -(-jnp.where(leads_W, token_W, 0).sum() // self.size)
     free_M = self.owner_M == FREE
     spare = free_M.sum() - (self.row_blocks - held)
-    # The leading row takes a block of its own behind those of the others.
+    # The leading row takes its own block after those of the others.
     others_W = needs_W & ~leads_W
     rank_W = jnp.cumsum(others_W) - 1
     given_W = others_W & (rank_W < spare)
@@ -71,14 +71,17 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     order_M = jnp.argsort(~free_M, stable=True)
     none = free_M.shape[0]
     block_W = jnp.where(given_W, order_M.at[rank_W].get(mode='clip'), none)
-    put = lambda x, value_W: x.at[block_W].set(value_W, mode='drop')
+
+    def put(x, value_W):
+      return x.at[block_W].set(value_W, mode='drop')
+
     pool = self.replace(
       owner_M=put(self.owner_M, slots), first_M=put(self.first_M, token_W)
     )
     return pool, going_W & (~needs_W | given_W)
 
   def released(self, going_W: Array) -> 'BlockPool':
-    """Without the blocks of rows that have ended."""
+    """Frees the blocks of rows that have ended."""
     held_M = going_W.at[self.owner_M].get(mode='fill', fill_value=False)
     return self.replace(owner_M=jnp.where(held_M, self.owner_M, FREE))
 
@@ -91,7 +94,7 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     here_MB &= self.first_M[:, None] == (step_B - column_B)[None]
     none = self.owner_M.shape[0]
     block_B = jnp.where(here_MB.any(axis=0), here_MB.argmax(axis=0), none)
-    # Of free blocks no token is seen.
+    # No row sees a token of a free block.
     now_M = step_B.at[self.owner_M].get(mode='fill', fill_value=0)
     token_MC = self.first_M[:, None] + jnp.arange(self.size)[None]
     age_MC = now_M[:, None] - token_MC

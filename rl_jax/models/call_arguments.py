@@ -1,6 +1,6 @@
 """Arguments of tool calls in messages: objects, or JSON text as of OpenAI.
 
-Templates differ: most write an object as JSON, some lay a text between others.
+Templates differ: most write an object as JSON, some put a text between others.
 A message is rendered as it is, or else with its arguments in the other form.
 """
 

@@ -30,12 +30,12 @@ _ABSENT = {'tools': None, 'documents': None}
 # day, so that prompts of a run, and of its evaluations later, are the same. The
 # variable `strftime_now` of a task's `arguments` is another one.
 DATE = '2025-01-01'
-# Templates that can do without the function have a date of their own.
+# Templates that can do without the function have their own date.
 _OWN_DATE = re.compile(r'\bstrftime_now\s+is\s+(not\s+)?(un)?defined\b')
 # Parts of a message that a template must not leave out in silence.
 _THOUGHTS = ('reasoning_content', 'thinking')
 MUST_READ = ('tool_calls', *_THOUGHTS)
-_IN_CONTENT = '; thoughts may stand in the content, in the tags of the model'
+_IN_CONTENT = '; thoughts may be in the content, in the tags of the model'
 
 
 class ChatTemplate:
@@ -188,7 +188,7 @@ def _answer(value: dict[str, str]) -> None:
 
 
 def _environment() -> Any:
-  """That of `transformers`: sandboxed, with trimmed blocks."""
+  """The Jinja environment of `transformers`: sandboxed, with trimmed blocks."""
   from jinja2 import ext, nodes, sandbox
 
   class Generation(ext.Extension):
@@ -233,7 +233,7 @@ def _dated(variables: dict[str, Any], source: str) -> dict[str, Any]:
     moment = datetime.datetime.fromisoformat(date)
   except (TypeError, ValueError):
     raise ValueError(
-      f'strftime_now = {date!r:.80} is no date: expected one as {DATE!r}'
+      f'strftime_now = {date!r:.80} is not a date: expected one as {DATE!r}'
     ) from None
   return {**variables, 'strftime_now': lambda form: moment.strftime(form)}
 

@@ -1,4 +1,4 @@
-"""What the value head reads: the policy's layers, or a model of its own."""
+"""What the value head reads: the policy's layers, or its own model."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 SHARED, DETACHED, OWN = 'shared', 'detached', 'own'
 RESIDUAL = 'residual'  # the first output as OWN, the others as SHARED
 CRITICS = (SHARED, DETACHED, OWN, RESIDUAL)
-# The top-level trees of the parameters that a critic's loss alone trains,
+# The top-level trees of the parameters that only a critic's loss trains,
 # unless its layers are the policy's.
 PARTS = ('critic', 'value_head')
 
@@ -19,14 +19,14 @@ def has_own(cfg: Any) -> bool:
 
 
 def specs(model: dict[str, Any]) -> dict[str, Any]:
-  """Of a critic's layers: those of the policy without output weights."""
+  """The layers of a critic: those of the policy, without its output weights."""
   return {name: x for name, x in model.items() if name != 'lm_head'}
 
 
 def copied(params: dict[str, Any]) -> dict[str, Any]:
   """A critic that starts as a copy of the policy's layers.
 
-  Buffers of its own: a training state is donated, each buffer once.
+  The copy has its own buffers: a training state is donated, each buffer once.
   """
   return jax.tree.map(jnp.copy, specs(params['model']))
 

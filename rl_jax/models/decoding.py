@@ -159,7 +159,10 @@ def decode_step(
   # From a table: XLA on CPU would compute a sine for each channel of all heads.
   # Rows that have ended may be beyond the last position.
   behind_B = cache.behind_prompt(step_B)
-  look_up = lambda table: table.at[start_B + behind_B].get(mode='clip')
+
+  def look_up(table):
+    return table.at[start_B + behind_B].get(mode='clip')
+
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
   pooled = isinstance(cache, block_pool.BlockPool)

@@ -13,7 +13,7 @@ on no other token (tier E1). It is computed in one of two ways:
           the gates need, on platforms that have such products
 
 Which experts a token takes is a comparison: where two probabilities differ by
-rounding alone, sampler and trainer may take different ones.
+rounding only, sampler and trainer may take different ones.
 
 Source: "Qwen3 Technical Report" (2505.09388), "OLMoE: Open Mixture-of-Experts
 Language Models" (2409.02060).
@@ -56,7 +56,9 @@ def feed_forward(
     y_MD = _chosen(cfg, activation, x_MD, router_DE, trees, split)
     return y_MD.reshape(h.shape)
 
-  whole = lambda x: (None,) * (x.ndim - 1)
+  def whole(x):
+    return (None,) * (x.ndim - 1)
+
   axes = [('rows', *whole(h)), (None, None)]
   axes += [('experts', *whole(x)) for x in leaves]
   return layout.on_parts(local, [h, layer['base']['router'], *leaves], axes)
@@ -75,7 +77,7 @@ def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
 def routing(cfg: Any, h: Array, router_DE: Array) -> Array:
   """What the router does with states [..., D], float32[..., 2 E].
 
-  The probabilities of all experts, and behind them 1 for those that are taken.
+  The probabilities of all experts, and after them 1 for those that are taken.
   """
   p = _probabilities(h.reshape(-1, cfg.width), router_DE)
   _, expert_Mk = lax.top_k(p, cfg.experts_per_token)
@@ -117,7 +119,7 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   """Tokens sorted by expert; of each device its experts, summed over `split`.
 
   trees: the weights and the adapters of the experts.
-  Gathers by permutations alone, whose transposes need no sum: results do not
+  Gathers by permutations only, whose transposes need no sum: results do not
   depend on the order in which a device adds.
   """
   weights, adapters = trees
@@ -130,9 +132,9 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   order_R = jnp.argsort(expert_R, stable=True)
   sizes_E = jnp.bincount(expert_R, length=own + 1)[:own].astype(jnp.int32)
   mine_R1 = (jnp.arange(expert_R.size) < sizes_E.sum())[:, None]
-  permuted = lambda x, order: x.at[order].get(
-    unique_indices=True, mode='promise_in_bounds'
-  )
+
+  def permuted(x, order):
+    return x.at[order].get(unique_indices=True, mode='promise_in_bounds')
 
   def product(x, weight):
     """0 beyond the blocks, where a kernel may leave anything."""
@@ -158,5 +160,5 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
 
 
 def _scale(cfg) -> float:
-  """Of adapters."""
+  """The factor on what adapters add, alpha / rank."""
   return cfg.lora_alpha / cfg.lora_rank

@@ -53,7 +53,7 @@ def all_values(params: dict[str, Any], hidden: Array) -> Array:
 
 
 def values(params: dict[str, Any], hidden: Array) -> Array:
-  """Those of the first head, float32[...]."""
+  """The values of the first head, float32[...]."""
   head = params['value_head']
   hidden = _inner(head, hidden)
   w, b = head['w'], head['b']

@@ -56,7 +56,7 @@ def quoted(text: str, headings: Sequence[re.Pattern[str]]) -> str:
 
 
 def spelled(text: str) -> str:
-  """Without the other forms that letters, digits and brackets have."""
+  """Folds case and the compatibility forms of Unicode (NFKC)."""
   return unicodedata.normalize('NFKC', text).casefold()
 
 
@@ -116,7 +116,7 @@ class Judge:
 
   reads: 'labels': s = sum_k p_k values_k, p the probabilities of the first
   tokens of the labels as the next token, among themselves. 'value': the value
-  head behind the last token. 'text': a greedy answer of up to answer_tokens,
+  head after the last token. 'text': a greedy answer of up to answer_tokens,
   its last number, 5 for 5/10; of a group its last JSON object {name: score}.
   What cannot be read counts 0 (MPO's rule) and is counted in metrics.
   score_range: the least and the largest score that is read in a text; null: any
@@ -124,12 +124,12 @@ class Judge:
 
   path: a work directory or model directory, with any tokenizer; '' is the
   policy that is trained, as it samples (URPO). chat: the question is a message
-  of a user. begin, end: only the response behind `begin` and before `end` is
+  of a user. begin, end: only the response after `begin` and before `end` is
   judged; '[NULL]' without them (RLMT's strict form); '': all of it.
 
-  turn: how an episode is told in place of a response, turn after turn, with the
-  slots {number} (from 1), {action} and {answer}, what was said behind it. The
-  prompt has what was said first. Scores count at the end of an episode.
+  turn: how an episode is rendered in place of a response, turn after turn, with
+  the slots {number} (from 1), {action} and {answer}, what was said after it.
+  The prompt has what was said first. Scores count at the end of an episode.
 
   rubric: the text of the slot {rubric}; revision: who rewrites it, if anybody.
   """
@@ -154,7 +154,7 @@ class Judge:
 
   def __post_init__(self):
     if not self.name.isidentifier():
-      raise ValueError(f'Judge.name = {self.name!r} is no identifier')
+      raise ValueError(f'Judge.name = {self.name!r} is not an identifier')
     numbers = (self.weight, *self.values, *(w for _, w in self.criteria))
     if not all(map(math.isfinite, numbers)):
       raise ValueError(f'{self}: a weight or value is not finite')
@@ -174,7 +174,7 @@ class Judge:
       )
     if self.reads == 'value' and self.chat and self.template:
       raise ValueError(
-        f'Judge.template = {self.template!r}: a chat has its value behind '
+        f'Judge.template = {self.template!r}: a chat has its value after '
         "its response, so the template must be ''"
       )
     if self.form == GROUP and self.reads != 'text':

@@ -21,7 +21,7 @@ from rl_jax.types import Array
 
 # Columns; with smaller blocks, merging costs more than it saves.
 LEAST_BLOCK = 32
-# Each costs a write of its own at every step.
+# Each costs its own write at every step.
 TURN_BLOCKS = 4
 
 
@@ -71,7 +71,7 @@ class Cache(struct.PyTreeNode, kw_only=True):
   rotations: tuple[Array, ...]  # rope.tables of all positions
 
   def behind_prompt(self, step_B: Array) -> Array:
-    """How far behind the prompt token `step` of each row stands."""
+    """The distance of token `step` of each row from the end of the prompt."""
     return step_B
 
   def take(self, slot_W: Array) -> Self:
@@ -137,7 +137,7 @@ class RowCache(Cache, kw_only=True):
 
   Rows need not be at the same token: those of episodes wait for each other. A
   block is not read unless some row sees a token there.
-  context: the first token that a row sees, right behind its prompt; None: 0.
+  context: the first token that a row sees, right after its prompt; None: 0.
   """
 
   context_B: Array | None = None

@@ -73,7 +73,7 @@ def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
 
 
 def limits(cfg, layer) -> attention.Limits:
-  """Of the scores of a layer."""
+  """The cap and the window of a layer's attention scores."""
   return attention.Limits(cap=cfg.attention_cap, window=layer.get('window'))
 
 

@@ -49,7 +49,7 @@ def specs(layer_specs: dict, targets: tuple[str, ...], rank: int) -> dict:
   tree = {}
   for name in targets:
     base = layer_specs[name]
-    # Every layer, and every expert, has adapters of its own.
+    # Every layer, and every expert, has its own adapters.
     stacks = 2 if 'experts' in base.logical_axes else 1
     split = stacks + num_inputs(name)
     tree[name] = {

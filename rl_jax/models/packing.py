@@ -63,7 +63,10 @@ def _move(x: Array, there: tuple, back: tuple) -> Array:
   """x at the indices of `there` where its mask is true, else 0."""
   del back
   index_NM, on_NM = there
-  take = lambda x, index_M: x.at[index_M].get(mode='promise_in_bounds')
+
+  def take(x, index_M):
+    return x.at[index_M].get(mode='promise_in_bounds')
+
   on = on_NM.reshape(*on_NM.shape, *(1,) * (x.ndim - 2))
   return jnp.where(on, jax.vmap(take)(x, index_NM), 0)
 

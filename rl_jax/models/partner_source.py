@@ -26,4 +26,4 @@ class Partner:
     if not self.path:
       raise ValueError("Partner.path = '': expected the directory of a model")
     if not self.name.isidentifier():
-      raise ValueError(f'Partner.name = {self.name!r} is no identifier')
+      raise ValueError(f'Partner.name = {self.name!r} is not an identifier')

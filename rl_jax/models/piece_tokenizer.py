@@ -14,8 +14,8 @@ class PieceTokenizer(PlainText):
 
     PieceTokenizer(('take', ' box', '0', '1')).encode('take box1') == [2, 3, 5]
 
-  From left to right the longest piece that the text goes on with is taken. With
-  single characters as pieces it is CharTokenizer.
+  From left to right the longest piece that the text continues with is taken.
+  With single characters as pieces it is CharTokenizer.
 
   Raises: ValueError if a piece is empty or occurs twice, or, from `encode`, if
     a text is not made of pieces.
@@ -28,7 +28,7 @@ class PieceTokenizer(PlainText):
   def __post_init__(self):
     if not isinstance(self.pieces, tuple) or not self.pieces:
       raise ValueError(
-        f'PieceTokenizer.pieces = {self.pieces!r:.80} is no tuple of texts'
+        f'PieceTokenizer.pieces = {self.pieces!r:.80} is not a tuple of texts'
       )
     for piece in self.pieces:
       if not isinstance(piece, str) or not piece:
@@ -48,7 +48,7 @@ class PieceTokenizer(PlainText):
 
   @property
   def token_bytes(self) -> tuple[bytes, ...]:
-    """Of the pieces."""
+    """The bytes of each token; padding and end have none."""
     return (b'', b'', *(piece.encode() for piece in self.pieces))
 
   @functools.cached_property

@@ -140,7 +140,7 @@ def resolve(
   head_size = model.head_size
   limited = model.window is not None or model.attention_cap is not None
   kernel, why = choose_attention(
-    *(attention, platform, dtype, head_size, spans, limited)
+    attention, platform, dtype, head_size, spans, limited
   )
   refusal = attention_kernels.refusal(kernel, dtype, head_size)
   if refusal and attention == AUTO:

@@ -13,7 +13,7 @@ class RewardModel:
 
     reward = (V(prompt and response) - center) / scale
 
-  V is the value head behind the last token that the policy wrote. The component
+  V is the value head after the last token that the policy wrote. The component
   `name` is added to the reward of the task with `weight`; 0 is for pieces that
   read components, and for metrics. path: a work directory of
   --method=reward_model, or a model directory, with the tokens of the policy; it
@@ -21,8 +21,8 @@ class RewardModel:
   rewards.
 
   steps: another than 'none' is for --method=process_reward_model: V is the
-  product, the least or the last of sigmoid(value) behind the tokens that end a
-  step, or behind the last token of a response without steps. Models trained on
+  product, the least or the last of sigmoid(value) after the tokens that end a
+  step, or after the last token of a response without steps. Models trained on
   Monte Carlo labels predict success, so 'last' is theirs (Zhang et al., 2025).
   step_ends: a token whose text ends with one of them ends a step, by default
   one that ends a line.
@@ -48,7 +48,7 @@ class RewardModel:
 
   def __post_init__(self):
     if not self.name.isidentifier():
-      raise ValueError(f'RewardModel.name = {self.name!r} is no identifier')
+      raise ValueError(f'RewardModel.name = {self.name!r} is not an identifier')
     if self.separator and self.steps != 'none':
       raise ValueError('RewardModel has either steps or a separator of pairs')
     if self.head_weights and (self.separator or self.steps != 'none'):
@@ -64,8 +64,6 @@ class RewardModel:
       raise ValueError(
         f'RewardModel.head_weights = {self.head_weights!r} are not finite'
       )
-    for field in ('weight', 'center'):
-      if not math.isfinite(getattr(self, field)):
-        raise ValueError(
-          f'RewardModel.{field} = {getattr(self, field)!r} is not finite'
-        )
+    for field, value in (('weight', self.weight), ('center', self.center)):
+      if not math.isfinite(value):
+        raise ValueError(f'RewardModel.{field} = {value!r} is not finite')

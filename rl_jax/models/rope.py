@@ -6,7 +6,7 @@ Source: "RoFormer: Enhanced Transformer with Rotary Position Embedding"
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,8 @@ EVERYTHING = 1 << 30  # the window of a layer that has none
 @checked
 class RopeScaling:
   """Llama 3: low frequencies divided by factor, smooth in between."""
+
+  attention_factor: ClassVar[float] = 1.0
 
   factor: float = ranged(low=0.0, open_low=True)
   low_freq_factor: float = ranged(low=0.0, open_low=True)
@@ -52,6 +54,8 @@ class LinearScaling:
   Source: "Extending Context Window of Large Language Models via Positional
   Interpolation" (2306.15595).
   """
+
+  attention_factor: ClassVar[float] = 1.0
 
   factor: float = ranged(low=0.0, open_low=True)
 
@@ -118,7 +122,7 @@ Scaling = RopeScaling | LinearScaling | YarnScaling
 
 
 def attention_factor(factor: float, mscale: float = 1.0) -> float:
-  """Of YaRN: 0.1 mscale log(factor) + 1, where positions are stretched."""
+  """The factor of YaRN, 0.1 mscale log(factor) + 1 if factor > 1, else 1."""
   return 0.1 * mscale * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
@@ -138,9 +142,11 @@ def frequencies(cfg: Any) -> Array:
 def tables(cfg: Any, position: Array) -> tuple[Array, ...]:
   """cos and sin, float32[..., 1, K / 2], of integer positions [...].
 
-  If layers with a window have rotations of their own, these two come last.
+  If layers with their own window have rotations, these two come last.
   """
-  factor = getattr(cfg.rope_scaling, 'attention_factor', 1.0)
+  factor = (
+    1.0 if cfg.rope_scaling is None else cfg.rope_scaling.attention_factor
+  )
   found = _tables(frequencies(cfg), position, factor)
   if cfg.window_rope_theta is None:
     return found

@@ -25,7 +25,7 @@ def forward(
   prompt_mask_NP: Array,
   response_BT: Array,
 ) -> Array:
-  """As transformer.forward, but not 0 at padding; [B, T, D] split along T.
+  """Like transformer.forward, but not 0 at padding; [B, T, D], split along T.
 
   Raises: ValueError for attention kernels, which need whole responses.
   """
@@ -59,8 +59,11 @@ def _span(params, cfg, x_NPD, prompt_mask_NP, fed_BSD, slot_S, T):
   """States of the slots of one device."""
   (N, P), (B, S) = x_NPD.shape[:2], fed_BSD.shape[:2]
   G, D = B // N, cfg.width
+
   # Splits an axis of P + G * S tokens into its two parts.
-  parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+  def parts(x):
+    return (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+
   x = jnp.concatenate([x_NPD, fed_BSD.reshape(N, G * S, D)], axis=1)
   start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
   step = jnp.tile(slot_S - 1, G)

@@ -5,6 +5,7 @@ from typing import Any
 
 from absl import logging
 
+from rl_jax import checks
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.models import critic as critic_lib
 from rl_jax.models import lora, platform, transformer
@@ -31,13 +32,13 @@ class ModelSource:
   value_layers: linear layers of the value head, with max(0, x) between two.
   critic: what the value head reads. 'shared': states of the policy, whose
   layers the loss of the values trains, too; 'detached': the same without
-  gradient, so that this loss trains the head alone; 'own': states of layers of
-  its own, which start as a copy of the policy's files (drawn anew without a
+  gradient, so that this loss trains the head only; 'own': states of separate
+  layers, which start as a copy of the policy's files (drawn again without a
   path), cost a second forward pass and as much memory as the policy, and whose
   gradient is clipped by itself; 'residual': the first output reads such layers,
   the others states of the policy as 'shared'.
   value_from: a work or model directory whose value head, a reward model's say,
-  is that of the policy at the start. With a critic of its own the layers that
+  is that of the policy at the start. With its own critic the layers that
   this head read come with it; other weights are not read.
   lora_rank: 0 trains all weights; otherwise only adapters of this rank on
   lora_targets are trained, scaled by lora_alpha / lora_rank.
@@ -115,7 +116,7 @@ class ModelSource:
       value_layers=self.value_layers,
       unscored_id=None,  # losses read the last token of a response
       param_dtype=self.param_dtype,
-      **{name: getattr(self, name) for name in _ADAPTERS},
+      **checks.values(self, _ADAPTERS),
     )
 
   def _check_saved(self, saved: ModelConfig) -> None:
@@ -137,9 +138,13 @@ class ModelSource:
       name for name in _ADAPTERS if _value(saved, name) != _value(self, name)
     ]
     if differing:
-      listed = lambda x: ', '.join(
-        f'model.{name}={getattr(x, name)!r}' for name in differing
-      )
+
+      def listed(x):
+        return ', '.join(
+          f'model.{name}={value!r}'
+          for name, value in checks.values(x, differing).items()
+        )
+
       raise ValueError(
         f'{self.path} has adapters with {listed(saved)}, but the run has '
         f'{listed(self)}. Set {listed(saved)} to continue them, or merge them '
@@ -150,5 +155,5 @@ class ModelSource:
 
 def _value(holder: ModelSource | ModelConfig, name: str) -> Any:
   """A field; the order of targets does not matter."""
-  value = getattr(holder, name)
+  value = checks.values(holder, (name,))[name]
   return frozenset(value) if name == 'lora_targets' else value

@@ -44,7 +44,7 @@ def is_spec(x: Any) -> bool:
 def init(specs: Any, key: Array) -> Any:
   """Draws every parameter from keys of its own path.
 
-  The keys depend on the path alone, so adding or removing a parameter leaves
+  The keys depend only on the path, so adding or removing a parameter leaves
   the values of the others as they were. All normal values are drawn at once,
   because XLA on CPU spends 0.2 s on compiling each call of jax.random.normal.
   """

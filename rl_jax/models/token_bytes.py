@@ -42,7 +42,7 @@ def _reader(decoder: Any):
 
 
 def _byte_level(name: str) -> bytes:
-  """As the decoder: letters for bytes, or else the text itself."""
+  """Decodes as byte-level decoders do: letters are bytes, else the text."""
   if all(letter in _BYTE_OF for letter in name):
     return bytes(_BYTE_OF[letter] for letter in name)
   return name.encode()

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
@@ -28,6 +28,18 @@ Conversation = tuple[Sequence[Message], bool]
 
 class Tokenizer(Protocol):
   """What tasks and rollouts use."""
+
+  @property
+  def bos_id(self) -> int | None:
+    """The id that begins every text of the model; None: there is none."""
+
+  @property
+  def chat_template(self) -> str | None:
+    """The template of conversations; None: there is none."""
+
+  @property
+  def added_special(self) -> dict[int, str]:
+    """Special tokens of a file by id, which are no text."""
 
   @property
   def eos_ids(self) -> tuple[int, ...]:
@@ -46,7 +58,7 @@ class Tokenizer(Protocol):
     """The UTF-8 that each id adds to a decoded text."""
 
   def encode(self, text: str, control: bool = False) -> list[int]:
-    """Token ids of a text; nothing is added in front or behind.
+    """Token ids of a text; nothing is added before or after it.
 
     control: special tokens that the text spells become control tokens. They
     are ordinary text otherwise, as data must not end a turn or begin another.
@@ -56,7 +68,7 @@ class Tokenizer(Protocol):
     """Token ids of a plain prompt, with what begins every text of the model.
 
     parts: template, data, template, ... in turn; special tokens are read in
-    the template alone.
+    the template only.
     """
 
   def encode_chat(
@@ -107,7 +119,7 @@ class Tokenizer(Protocol):
 def library_errors(what: str) -> Generator[None]:
   """Errors of the tokenizers library as ValueError that begins with `what`.
 
-  Damaged files make its Rust code panic, which is no Exception in Python.
+  Damaged files make its Rust code panic, which is not an Exception in Python.
   """
   try:
     yield
@@ -122,6 +134,14 @@ def library_errors(what: str) -> Generator[None]:
 
 class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
+
+  bos_id: ClassVar[int | None] = None
+  chat_template: ClassVar[str | None] = None
+
+  @property
+  def added_special(self) -> dict[int, str]:
+    """There are none."""
+    return {}
 
   @abc.abstractmethod
   def encode(self, text: str, control: bool = False) -> list[int]:
@@ -183,7 +203,7 @@ class ByteTokenizer(PlainText):
     return list(text.encode('utf-8', errors='replace'))
 
   def decode(self, ids: Iterable[int]) -> str:
-    """Invalid UTF-8 becomes U+FFFD; ids that are no byte are dropped."""
+    """Invalid UTF-8 becomes U+FFFD; ids that are not bytes are dropped."""
     kept = bytes(i for i in map(int, ids) if 0 <= i < 256)
     return kept.decode('utf-8', errors='replace')
 
@@ -223,7 +243,7 @@ class CharTokenizer(PlainText):
 
   @property
   def token_bytes(self) -> tuple[bytes, ...]:
-    """Of the alphabet."""
+    """The bytes of each token; padding and end have none."""
     return (b'', b'', *(letter.encode() for letter in self.alphabet))
 
   @functools.cached_property
@@ -312,7 +332,7 @@ class HFTokenizer:
   def encode_added(
     self, before: Conversation, after: Conversation, **variables: Any
   ) -> list[int]:
-    """See Tokenizer; special tokens are read in the template alone."""
+    """See Tokenizer; special tokens are read in the template only."""
     texts = [
       self.chat(self._safe(messages), is_open, **self._safe(variables))
       for messages, is_open in (before, after)
@@ -327,7 +347,7 @@ class HFTokenizer:
     /,
     **variables: Any,
   ) -> list[int]:
-    """See Tokenizer; special tokens are read in the template alone."""
+    """See Tokenizer; special tokens are read in the template only."""
     variables = self._safe(variables)
     text = assistant_turn.written(
       lambda told, is_open: self.chat(told, is_open, **variables),
@@ -348,10 +368,13 @@ class HFTokenizer:
     return value
 
   def _escaped(self, text: str) -> str:
-    """With a mark within every special token that the text spells."""
+    """Inserts a mark into every special token that the text spells."""
     if self._special is None:
       return text
-    split = lambda match: match[0][0] + _MARK + match[0][1:]
+
+    def split(match):
+      return match[0][0] + _MARK + match[0][1:]
+
     return self._special.sub(split, text)
 
   def _encode_escaped(self, text: str) -> list[int]:
@@ -429,8 +452,8 @@ class HFTokenizer:
 
 
 def special_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
-  """Ids that are no text: padding, ends, and special tokens of a file."""
-  added = getattr(tokenizer, 'added_special', {})
+  """Ids that are not text: padding, ends, and special tokens of a file."""
+  added = tokenizer.added_special
   return tuple(sorted({tokenizer.pad_id, *tokenizer.eos_ids, *added}))
 
 
@@ -441,7 +464,7 @@ def check_vocabulary(tokenizer: Tokenizer, size: int, origin: str) -> None:
       f'{origin}: the tokenizer has {tokenizer.vocab_size} ids, the model '
       f'has {size}'
     )
-  bos_id = getattr(tokenizer, 'bos_id', None)
+  bos_id = tokenizer.bos_id
   special = {
     'end': tokenizer.eos_ids,
     'padding': (tokenizer.pad_id,),

@@ -7,7 +7,7 @@ trainer agree.
 """
 
 import dataclasses
-from typing import Any, Literal, overload
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -122,12 +122,10 @@ class ModelConfig:
         f'num_experts = {self.num_experts}: expected 1 to num_experts, or 0 '
         'and 0'
       )
-    for name, needed in (
-      ('normalized_gates', 'num_experts'),
-      ('qk_norm_whole', 'qk_norm'),
-    ):
-      if getattr(self, name) and not getattr(self, needed):
-        raise ValueError(f'ModelConfig.{name} without {needed}')
+    if self.normalized_gates and not self.num_experts:
+      raise ValueError('ModelConfig.normalized_gates without num_experts')
+    if self.qk_norm_whole and not self.qk_norm:
+      raise ValueError('ModelConfig.qk_norm_whole without qk_norm')
 
   def _check_windows(self):
     if bool(self.windowed) != (self.window is not None):
@@ -215,33 +213,14 @@ def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
   }
 
 
-@overload
-def forward(
-  params: dict[str, Any],
-  cfg: ModelConfig,
-  prompt_NP: Array,
-  prompt_mask_NP: Array,
-  response_BT: Array,
-  response_mask_BT: Array,
-  capacity: int | None = None,
-  routing: Literal[False] = False,
-  context_BT: Array | None = None,
-) -> Array: ...
+class _Tokens(NamedTuple):
+  """What is read; context_BT: see forward."""
 
-
-@overload
-def forward(
-  params: dict[str, Any],
-  cfg: ModelConfig,
-  prompt_NP: Array,
-  prompt_mask_NP: Array,
-  response_BT: Array,
-  response_mask_BT: Array,
-  capacity: int | None = None,
-  *,
-  routing: Literal[True],
-  context_BT: Array | None = None,
-) -> tuple[Array, Array]: ...
+  prompt_NP: Array
+  prompt_mask_NP: Array
+  response_BT: Array
+  response_mask_BT: Array
+  context_BT: Array | None
 
 
 def forward(
@@ -252,29 +231,67 @@ def forward(
   response_BT: Array,
   response_mask_BT: Array,
   capacity: int | None = None,
-  routing: bool = False,
   context_BT: Array | None = None,
-) -> Array | tuple[Array, Array]:
+) -> Array:
   """Hidden states [B, T, D]; that at t predicts response token t.
 
   The tokens of a group are one sequence, its prompt and then its G responses,
   for everything but attention: no prompt is encoded twice. States at padding
   are 0. capacity: the tokens of a group are packed into so many slots (see
-  packing), so that only attention computes padding of responses. routing: also
-  return experts.routing [B, T, 2 E] of the same places, the mean over layers;
-  not where tokens are split over the mesh. context: the first response token
-  that each token sees, right behind the prompt; None: 0. Responses then have
-  plain attention, and tokens cannot be split.
+  packing), so that only attention computes padding of responses. context: the
+  first response token that each token sees, right after the prompt; None: 0.
+  Responses then have plain attention, and tokens cannot be split.
   """
-  (N, P), (B, T) = prompt_NP.shape, response_BT.shape
-  if layout.parts(T, 'tokens') > 1:
+  if layout.parts(response_BT.shape[1], 'tokens') > 1:
     hidden = sequence_parallel.forward(
       params, cfg, prompt_NP, prompt_mask_NP, response_BT
     )
     return jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
+  tokens = _Tokens(
+    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT
+  )
+  hidden, _ = _states(params, cfg, tokens, capacity, routing=False)
+  return hidden
+
+
+def forward_and_routing(
+  params: dict[str, Any],
+  cfg: ModelConfig,
+  prompt_NP: Array,
+  prompt_mask_NP: Array,
+  response_BT: Array,
+  response_mask_BT: Array,
+  capacity: int | None = None,
+  context_BT: Array | None = None,
+) -> tuple[Array, Array]:
+  """What forward returns, and experts.routing [B, T, 2 E] of the same places.
+
+  The latter is the mean over layers. Tokens cannot be split over the mesh.
+  """
+  tokens = _Tokens(
+    prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT
+  )
+  hidden, routed = _states(params, cfg, tokens, capacity, routing=True)
+  assert routed is not None
+  return hidden, routed
+
+
+def _states(
+  params: dict[str, Any],
+  cfg: ModelConfig,
+  tokens: _Tokens,
+  capacity: int | None,
+  routing: bool,
+) -> tuple[Array, Array | None]:
+  """Hidden states, and those of routers if they are asked for."""
+  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT = tokens
+  (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   G, S = B // N, T - 1  # the last token predicts nothing
+
   # Splits an axis of P + G * S tokens into its two parts.
-  parts = lambda x: (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+  def parts(x):
+    return (x[:, :P], x[:, P:].reshape(N, G, S, *x.shape[2:]))
+
   context_BS = None if context_BT is None else context_BT[:, :S]
   token, position, real = _sequences(
     prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BS
@@ -304,10 +321,12 @@ def forward(
   stacked = layers.stacked_layers(params, cfg)
   (x, routed), _ = lax.scan(body, (x, none), stacked)
   x = layers.norm(x, params['model']['final_norm'], cfg)
-  before = lambda y: _before_tokens(*parts(unpack(y)), response_mask_BT)
-  if routed is None:
-    return before(x)
-  return before(x), before(routed / cfg.num_layers)
+
+  def before(y):
+    return _before_tokens(*parts(unpack(y)), response_mask_BT)
+
+  hidden = before(x)
+  return hidden, None if routed is None else before(routed / cfg.num_layers)
 
 
 def _kept_products(cfg):
@@ -338,8 +357,13 @@ def _sequences(
 ):
   """(token, position, 0 at padding of responses), each [N, P + G * S]."""
   N, S = prompt_NP.shape[0], response_BT.shape[1] - 1
-  group = lambda x_BS: x_BS.reshape(N, -1)
-  join = lambda *parts: jnp.concatenate(parts, axis=1)
+
+  def group(x_BS):
+    return x_BS.reshape(N, -1)
+
+  def join(*parts):
+    return jnp.concatenate(parts, axis=1)
+
   start_N = prompt_mask_NP.astype(jnp.int32).sum(axis=1)
   step = jnp.tile(jnp.arange(S, dtype=jnp.int32), response_BT.shape[0] // N)
   behind = start_N[:, None] + step[None]

@@ -1,4 +1,4 @@
-"""An average of its own for the first token, which chooses the mode."""
+"""Its own average for the first token, which chooses the mode."""
 
 import jax.numpy as jnp
 

@@ -4,12 +4,11 @@ A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
 derives from the base class of its role (`rl_jax.pieces.roles`), which says how
 it is called. `Piece` holds what pieces of all roles may declare; whatever a
-piece does not declare has the default that stands here.
+piece does not declare has the default that is given here.
 """
 
 from collections.abc import Mapping
 import dataclasses
-import difflib
 import importlib
 import inspect
 from typing import (
@@ -24,6 +23,7 @@ from typing import (
 
 from flax import struct
 
+from rl_jax import checks
 from rl_jax.checks import checked
 from rl_jax.types import static
 
@@ -34,7 +34,7 @@ class CheckContext(NamedTuple):
   """What a piece may look at before the run; what is not known yet is None.
 
   A method is checked by itself, then with the task and the configuration of the
-  rollout, and its selector and rollout wrapper once more with the prompts.
+  rollout, and its selector and rollout wrapper again with the prompts.
   """
 
   method: Any = None  # rl_jax.method.Method
@@ -171,7 +171,7 @@ def piece(cls: type[_Piece]) -> type[_Piece]:
       base class has.
   """
   if not issubclass(cls, Piece):
-    raise TypeError(f'{_where(cls)}: {_former(cls)}')
+    raise TypeError(f'{checks.where(cls)}: {_former(cls)}')
   check_declarations(cls)
   return struct.dataclass(checked(cls), kw_only=True)
 
@@ -182,26 +182,15 @@ def check_declarations(cls: type) -> None:
   Names that begin with an underscore are the business of the class.
   """
   known = {name for base in cls.__mro__[1:] for name in vars(base)}
-  own = vars(cls)
-  fields = {
-    name
-    for name, kind in own.get('__annotations__', {}).items()
-    if not _is_class_variable(kind)
-  }
-  for name in sorted(fields & known - set(own)):
-    # Python would take the value of the base class for a default.
-    raise TypeError(
-      f'{_where(cls)}: the field {name!r} has the name of a declaration of its '
-      'base class: give it a default'
-    )
-  for name in (*own, *own.get('__annotations__', {})):
-    if not name.startswith('_') and name not in fields | known:
-      raise TypeError(f'{_where(cls)}: {_unknown(name, own.get(name), known)}')
-  for name, value in own.items():
-    if inspect.isfunction(value) and (
-      not name.startswith('_') or name == '__call__'
-    ):
-      _check_parameters(cls, name, value)
+  own, fields = vars(cls), checks.own_fields(cls)
+  checks.check_defaults(cls, known)
+  for name in checks.own_names(cls):
+    if name not in fields | known:
+      raise TypeError(
+        f'{checks.where(cls)}: {_unknown(name, own.get(name), known)}'
+      )
+    checks.check_parameters(cls, name)
+  checks.check_parameters(cls, '__call__', _called)
 
 
 def _form(name: str, base: type) -> str:
@@ -229,7 +218,8 @@ def _form(name: str, base: type) -> str:
 
 def _bases() -> dict[str, type]:
   """The base class of each role; they are in rl_jax.pieces.roles."""
-  # They derive from what stands here, and may not have been imported yet.
+  # They derive from the classes of this file, and may not have been imported
+  # yet.
   importlib.import_module('rl_jax.pieces.roles')
   found, waiting = {}, [Piece]
   while waiting:
@@ -238,6 +228,12 @@ def _bases() -> dict[str, type]:
         found.setdefault(cls.role, cls)
       waiting.append(cls)
   return found
+
+
+def _called(cls):
+  """How the class is called, for an error; '' for what has no role."""
+  base = _bases().get(cls.role) if issubclass(cls, Piece) else None
+  return '' if base is None else f':\n{_form(cls.__name__, base)}'
 
 
 def _former(cls):
@@ -257,43 +253,14 @@ def _former(cls):
   )
 
 
-def _where(cls):
-  """The class, with the file that defines it."""
-  return f'{cls.__name__} of {cls.__module__}'
-
-
-def _is_class_variable(kind):
-  return 'ClassVar' in str(kind)
-
-
 def _unknown(name, value, known):
   """The text of an error about a name that no base class declares."""
   public = sorted(x for x in known if not x.startswith('_'))
-  near = difflib.get_close_matches(name, public, n=1)
+  near = checks.nearest(name, public)
   what = 'method' if inspect.isfunction(value) else 'attribute'
-  guess = f'did you mean {near[0]!r}? ' if near else ''
+  guess = f'did you mean {near!r}? ' if near else ''
   return (
-    f'the {what} {name!r} is no field, and no base class declares it; {guess}'
+    f'the {what} {name!r} is not a field, and no base class declares it; '
+    f'{guess}'
     f'What only this class uses begins with an underscore: _{name}'
   )
-
-
-def _check_parameters(cls, name, function):
-  """Raises TypeError if a method takes other arguments than the base's."""
-  base = next((x for x in cls.__mro__[1:] if name in vars(x)), object)
-  declared = vars(base).get(name)
-  if not inspect.isfunction(declared):
-    return
-  wanted = [*inspect.signature(declared).parameters.values()]
-  found = [*inspect.signature(function).parameters.values()]
-  if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
-    return
-  if len(found) != len(wanted):
-    names = ', '.join(p.name for p in wanted)
-    given = ', '.join(p.name for p in found)
-    base = _bases().get(getattr(cls, 'role', ''))
-    shows = name == '__call__' and base is not None
-    form = f':\n{_form(cls.__name__, base)}' if shows else ''
-    raise TypeError(
-      f'{_where(cls)}: {name}({given}) should take ({names}){form}'
-    )

@@ -147,7 +147,7 @@ class RandomPast(ReferenceRule):
 
   def renewed(self, kept: Any, params: Any) -> Any:
     """A round begins: one of the past is drawn, then params join the past."""
-    count = kept['rounds'] + 1  # that have begun before
+    count = kept['rounds'] + 1  # rounds that started before this one
     key = jax.random.fold_in(jax.random.key(self.seed), count)
     drawn, place = jax.random.split(key)
     held = jnp.minimum(count, self.most)
@@ -161,7 +161,9 @@ class RandomPast(ReferenceRule):
     return {'now': now, 'past': tuple(past), 'rounds': count}
 
   def _first(self, params):
-    copy = lambda: jax.tree.map(jnp.copy, params)
+    def copy():
+      return jax.tree.map(jnp.copy, params)
+
     past = tuple(copy() for _ in range(self.most))
     return {'now': copy(), 'past': past, 'rounds': jnp.zeros((), jnp.int32)}
 

@@ -389,7 +389,7 @@ class RolloutWrapper(Piece):
     return type(self).extend is not RolloutWrapper.extend
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
-    """Rows with what stands in them before they are sampled."""
+    """Rows with what they hold before they are sampled."""
     del sampler
     return traj
 

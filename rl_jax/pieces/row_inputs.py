@@ -97,7 +97,7 @@ def policy_tokens_B(traj: Trajectories, end_B: Array) -> Array:
 
 
 def waits_B(traj: Trajectories) -> Array:
-  """1 on responses that go on in the next iteration, else 0, [B].
+  """1 on responses that continue in the next iteration, else 0, [B].
 
   A response that ended at the token limit does not wait: it was judged, though
   `finished_B` is False.

@@ -13,9 +13,9 @@ KEYS = {
     'probability that the row beats row j of its group, 1/2 where nobody has '
     'compared them; filled by reward models and judges of pairs with a weight'
   ),
-  'candidate_B': '1 on the rows whose step is a candidate of its own, else 0',
+  'candidate_B': '1 on the rows whose step is its own candidate, else 0',
   'candidate_ends_B': '1 if the response ends with its candidate step, else 0',
-  'candidate_value_B': 'mean reward of completions behind the step of the row',
+  'candidate_value_B': 'mean reward of completions after the step of the row',
   'chosen_B': (
     'label of the data: 1 for a chosen or desirable response, 0 for a rejected '
     'one, below 0 for rows without a label; filled by rows from data'
@@ -25,8 +25,8 @@ KEYS = {
     'prompt; below 0: the response has no answer; QuestionAnswer and '
     'WordProblems have it with clusters=True'
   ),
-  'cut_BC': 'rising token positions behind which values are known, or NO_CUT',
-  'cut_value_BC': 'mean reward of continuations from behind each cut',
+  'cut_BC': 'rising token positions after which values are known, or NO_CUT',
+  'cut_value_BC': 'mean reward of continuations after each cut',
   'difficulty_B': 'weight of the prompt in the loss, larger is harder, >= 0',
   'first_call_B': (
     'token position of the first tool call, or of the turn that makes it; '
@@ -65,13 +65,13 @@ KEYS = {
   ),
   'think_mask_BT': '1 on the tokens of the chain of thought',
   'value_heads_after': (
-    'all value heads behind every token [B, T, H]; filled by score'
+    'all value heads after every token [B, T, H]; filled by score'
   ),
-  'values_after': 'value head behind every token [B, T]; filled by score',
+  'values_after': 'value head after every token [B, T]; filled by score',
   'version_BT': (
     'optimizer step of the weights that wrote each token; filled where a '
     'response is written in several iterations'
   ),
-  'waits_B': '1 on rows that go on in the next iteration, else 0',
+  'waits_B': '1 on rows that continue in the next iteration, else 0',
   'window_start_B': 'tokens that earlier iterations wrote',
 }

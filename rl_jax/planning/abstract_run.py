@@ -1,4 +1,4 @@
-"""The stages of a configuration on shapes alone: lowered without any weights.
+"""The stages of a configuration on shapes only: lowered without any weights.
 
 Every array is a jax.ShapeDtypeStruct with the sharding that the real run gives
 it, so the programs are those of the run; no parameter is ever allocated.
@@ -27,8 +27,6 @@ from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import base
-from rl_jax.tasks.environments.base import rewrites
 from rl_jax.types import TrainState, Turns
 
 
@@ -58,7 +56,7 @@ class _NoTokenizer:
     return [0]
 
   def merged(self, text: str) -> list[int]:
-    """None."""
+    """An empty list of ids."""
     del text
     return []
 
@@ -70,7 +68,7 @@ def _of_episodes(engine, params, traj, key, config):
   whole = mesh_lib.replicated(engine.mesh)
   # Wrappers of chat templates come on top: a few tokens.
   rows, most = traj.response_BT.shape
-  if not rewrites(config.task):
+  if not config.task.traits.rewrites:
     most = config.rollout.turn_limits.max_observation_tokens
   array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
   said = turn_decode.Said(
@@ -90,7 +88,7 @@ def _played(traj, config):
   reward: Any = jax.ShapeDtypeStruct(shape, jnp.float32)
   return traj.replace(
     turn_BT=traj.kind_BT,
-    context_BT=traj.kind_BT if rewrites(config.task) else None,
+    context_BT=traj.kind_BT if config.task.traits.rewrites else None,
     turns=Turns(
       reward_BK=reward,
       state_BK=number,
@@ -112,7 +110,7 @@ def _wrapped(traj, wrapper):
 def _of_data(config, traj):
   """What rows from data say of themselves, of the kinds of the first one."""
   task = config.task
-  record = base.logged(task, task.example('train', 0))[0]
+  record = task.logged(task.example('train', 0))[0]
   found = logged.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )
@@ -148,7 +146,11 @@ class AbstractRun:
     params = {**frozen, **trainable}
     draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
-      *(config, self.model, _NoTokenizer(), mesh, state),
+      config,
+      self.model,
+      _NoTokenizer(),
+      mesh,
+      state,
       draft and (draft, params_lib.shapes(draft, mesh)),
     )
     method = abstract(jax.eval_shape(config.method.as_arrays), whole)

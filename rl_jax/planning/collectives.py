@@ -198,8 +198,8 @@ def _of_line(
   match = _INSTRUCTION.match(line)
   if match is None:
     return {}
-  # Of an asynchronous pair the -done part has the result alone, and the -start
-  # part, which is its operand, alone has the groups.
+  # Only the -done part of an asynchronous pair has the result, and only the
+  # -start part, which is its operand, has the groups.
   kind = match.group(2).removesuffix('-done')
   if kind not in KINDS:
     return {}

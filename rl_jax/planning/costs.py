@@ -1,4 +1,4 @@
-"""FLOP and bytes of the stages of an iteration, from shapes alone."""
+"""FLOP and bytes of the stages of an iteration, from shapes only."""
 
 import dataclasses
 
@@ -55,7 +55,7 @@ def model_flops(cfg: models.ModelConfig, shape: Shape, stage: str) -> float:
 
 
 def resting_weights(cfg: models.ModelConfig, tokens: int = 1) -> int:
-  """Weights of experts that so many tokens leave alone, at least."""
+  """Weights of experts that so many tokens leave unchanged, at least."""
   taken = min(cfg.num_experts, tokens * cfg.experts_per_token)
   expert = 3 * cfg.width * cfg.mlp_size
   return cfg.num_layers * (cfg.num_experts - taken) * expert

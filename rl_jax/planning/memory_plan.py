@@ -1,4 +1,4 @@
-"""What one iteration keeps on a device, in bytes, estimated from shapes alone.
+"""What one iteration keeps on a device, in bytes, estimated from shapes only.
 
   always    parameters + reference + reward models + optimizer + rollout
   update    gradients + activations + logits
@@ -53,7 +53,7 @@ class MemoryPlan:
 
   @property
   def kept(self) -> int:
-    """From start to end of a run."""
+    """Bytes that are held from start to end of a run."""
     policies = self.parameters + self.reference + self.reward_models
     return policies + self.draft_model + self.optimizer + self.rollout
 
@@ -80,7 +80,7 @@ class MemoryPlan:
 
 
 def bytes_per_device(tree: Any) -> int:
-  """Of a tree of jax.ShapeDtypeStruct with shardings."""
+  """Bytes on each device of a tree of jax.ShapeDtypeStruct with shardings."""
   return sum(
     math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize
     for x in jax.tree.leaves(tree)
@@ -147,11 +147,14 @@ def _reward_model_bytes(
   ]
   found = [model for model in found if model is not None]
   found += judges.planned(config, platform)
-  layer = lambda model: dataclasses.replace(model, num_layers=1, remat=True)
+
+  def layer(model):
+    return dataclasses.replace(model, num_layers=1, remat=True)
+
   # Rows are scored before a rollout piece puts others beside them.
-  sizes = lambda model: dataclasses.replace(
-    Sizes.of(config, layer(model), mesh), widened=1
-  )
+  def sizes(model):
+    return dataclasses.replace(Sizes.of(config, layer(model), mesh), widened=1)
+
   return {
     'reward_models': sum(
       bytes_per_device(params_lib.shapes(model, mesh)) for model in found

@@ -1,4 +1,4 @@
-"""Bytes of activations, logits, caches and scratch, from shapes alone."""
+"""Bytes of activations, logits, caches and scratch, from shapes only."""
 
 import dataclasses
 import math
@@ -35,9 +35,8 @@ SAMPLING_COPIES = 3  # logits, and twice those at the temperature
 
 
 def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
-  """Of a token on a device.
-
-  Of chosen experts all, as all of a token's may be those of one device.
+  """Hidden units of a token on a device. Chosen experts count in full, as all
+  experts of a token may be on one device.
   """
   if not model.num_experts:
     return split(model.mlp_size)
@@ -80,8 +79,13 @@ class Sizes:
     prompts = max(0, rollout.num_prompts - rollout.logged_prompts)
     prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
-    split = lambda n: n if n % axes['tensor'] else n // axes['tensor']
-    share = lambda n: n and -(-n // samplers)
+
+    def split(n):
+      return n if n % axes['tensor'] else n // axes['tensor']
+
+    def share(n):
+      return n and -(-n // samplers)
+
     wrapper = config.method.wrapper
     return cls(
       model=model,
@@ -151,7 +155,7 @@ class Sizes:
     return self.model.experts_per_token * self.model.width if chosen else 0
 
   def _mlp_numbers(self, copies: int) -> int:
-    """Of a token in the MLP or the experts of one layer."""
+    """Numbers of a token in the MLP or the experts of one layer."""
     return MLP_COPIES * self.mlp + copies * self._routed
 
   def logits(self) -> int:
@@ -165,7 +169,7 @@ class Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that go on have theirs again, and while
+    While the batch narrows the rows that continue have theirs again, and while
     the cache grows all rows their first places. Few slots of many rows have
     their prompts to themselves. Episodes keep all places between their turns.
     Beams that are kept are copied.
@@ -200,7 +204,7 @@ class Sizes:
 
   @property
   def _sampled_rows(self) -> int:
-    """Of one call on a device, with and without a slot."""
+    """Rows of one sampling call on a device, with and without a slot."""
     return self.rollout * self.group_size * self.continued
 
   def _pool(self) -> int:

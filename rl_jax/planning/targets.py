@@ -214,8 +214,8 @@ class Target:
 def _need(module: str, extra: str) -> None:
   if importlib.util.find_spec(module) is None:
     raise ModuleNotFoundError(
-      f'{module} is not installed: pip install "{extra}", in an '
-      'environment of its own (`make plan-environment`), as JAX would look for '
+      f'{module} is not installed: pip install "{extra}", in a '
+      'separate environment (`make plan-environment`), as JAX would look for '
       'its devices at every start'
     )
 

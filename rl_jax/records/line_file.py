@@ -52,7 +52,9 @@ class LineFile:
       self._lost += len(lines)
       self._warnings.warn(
         '%s cannot be written (%s): %d lines are lost so far, the run goes on',
-        *(self._path, error, self._lost),
+        self._path,
+        error,
+        self._lost,
       )
 
   def sync(self) -> int:
@@ -115,7 +117,9 @@ class LineFile:
     logging.warning(
       '%s %s: lines were lost, or are those of another checkpoint. %d lines '
       'are copied, and %s',
-      *(self._path, why, count),
+      self._path,
+      why,
+      count,
       f'the file is kept as {kept.name}' if kept else 'the file was empty',
     )
 

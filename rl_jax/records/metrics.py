@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from absl import logging
 from etils import epath
@@ -26,9 +26,11 @@ import numpy as np
 from rl_jax.records.line_file import LineFile
 from rl_jax.records.trackers import Guarded, TensorBoard
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 METRICS, ROLLOUTS = 'metrics.jsonl', 'rollouts.jsonl'
+_ARRAYS = (np.ndarray, np.generic, jax.Array)
 _NON_FINITE = {'NaN', 'Infinity', '-Infinity'}
 
 
@@ -38,7 +40,7 @@ def to_json(value: Any) -> Any:
     return {str(k): to_json(v) for k, v in value.items()}
   if isinstance(value, (list, tuple)):
     return [to_json(v) for v in value]
-  if hasattr(value, 'dtype'):
+  if isinstance(value, _ARRAYS):
     return to_json(np.asarray(value).tolist())
   if isinstance(value, float) and not math.isfinite(value):
     if math.isnan(value):
@@ -104,12 +106,12 @@ def _to_host(metrics: Mapping[str, Any], arrays: Any) -> tuple[dict, Any]:
   """(Python numbers in the order given, arrays) by a single device_get."""
   on_host, arrays = processes.read((dict(metrics), arrays))
   return {
-    name: value.item() if hasattr(value, 'item') else value
+    name: value.item() if isinstance(value, _ARRAYS) else value
     for name, value in ((name, on_host[name]) for name in metrics)
   }, arrays
 
 
-class MetricsWriter:
+class MetricsWriter(Stateful):
   """Appends to the files of a workdir; resumes without gaps or repeats.
 
   Every line is flushed when it is written; a full disk costs lines, which are
@@ -119,6 +121,8 @@ class MetricsWriter:
   iteration writes it again. Only process 0 writes files; on the other processes
   rows are only returned.
   """
+
+  name: ClassVar[str] = 'files'
 
   def __init__(
     self,
@@ -200,12 +204,22 @@ class MetricsWriter:
     found: dict[str, Any] = {'time/wall_seconds': self.seconds()}
     return found | {name: file.sync() for name, file in self._files.items()}
 
+  def host(self) -> dict[str, Any]:
+    """What `offsets` returns."""
+    return {'offsets': self.offsets()}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Cuts the files; the iteration after the checkpoint is logged next."""
+    del arrays
+    next_step = host['counters']['iteration'] + 1
+    self.truncate_to(host['offsets'], next_step=next_step)
+
   def truncate_to(
     self, offsets: Mapping[str, Any], next_step: int | None = None
   ) -> None:
     """Cuts the files to the sizes of a checkpoint; `last` is the last row kept.
 
-    Without one, {}, they begin anew, and what was there keeps another name.
+    Without one, {}, they begin again, and what was there keeps another name.
 
     Args:
       offsets: what `offsets` returned when the checkpoint was saved.
@@ -223,14 +237,15 @@ class MetricsWriter:
       elif kept := file.set_aside():
         logging.warning(
           'there is no checkpoint to continue: %s is kept as %s',
-          *(self.workdir / name, kept.name),
+          self.workdir / name,
+          kept.name,
         )
     self.last = self._last_row(step if offsets else None)
 
   def _last_row(self, step: int | None) -> dict[str, Any]:
     """The newest row of the file; {} if there is none, or if it is damaged.
 
-    Warns of lines that are no rows, of steps that are not in order, and if the
+    Warns of lines that are not rows, of steps that are not in order, and if the
     newest one is not that of the checkpoint, `step`.
     """
     if not self._files:
@@ -249,15 +264,20 @@ class MetricsWriter:
           wrong.append(number)
     if wrong:
       logging.warning(
-        '%s:%d is no row, or its step is not after the one before (%d lines): '
+        '%s:%d is not a row, or its step is not after the one before '
+        '(%d lines): '
         'it was damaged by an earlier session',
-        *(path, wrong[0], len(wrong)),
+        path,
+        wrong[0],
+        len(wrong),
       )
     if step and newest != step:
       logging.warning(
         '%s ends with step %d, and the checkpoint is of step %d: rows are '
         'missing',
-        *(path, newest, step),
+        path,
+        newest,
+        step,
       )
     return from_json(row)
 

@@ -10,7 +10,7 @@ from rl_jax.optional import require
 from rl_jax.runtime import output
 
 # Label, metric names in order of preference, format; of runs on samples, and
-# of those on recorded responses alone.
+# of those on recorded responses only.
 Columns = tuple[tuple[str, tuple[str, ...], str], ...]
 SAMPLED: Columns = (
   ('reward', ('reward/mean',), '{:.3f}'),

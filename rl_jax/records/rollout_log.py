@@ -58,7 +58,7 @@ def sampling_metrics(rounds: Sequence[Any]) -> dict[str, float]:
 
 
 def sample_errors(rounds: Sequence[Any]) -> list[str | None]:
-  """Of the samples of all rounds but those in which none took part.
+  """Errors of the samples of all rounds in which a sample took part.
 
   None: judged, or it took no part.
   """
@@ -71,7 +71,7 @@ def sample_errors(rounds: Sequence[Any]) -> list[str | None]:
 
 
 def _mean(rewards) -> float:
-  """Of the finite ones, 0 if there are none."""
+  """Mean of the finite rewards, 0 if there are none."""
   rewards = np.concatenate(rewards)
   known = rewards[np.isfinite(rewards)]
   return float(known.mean()) if len(known) else 0.0
@@ -86,12 +86,12 @@ class RolloutLog:
   arrays: Mapping[str, Any]  # on the device: see the function of that name
   prompts: int  # of the batch that are logged
   tokenizer: Any
-  stop: responses.Stop  # what ends a text and is no part of it
+  stop: responses.Stop  # what ends a text and is not a part of it
 
   def lines(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry per response; host: what `arrays` holds, read.
 
-    Rows without tokens and weight are no responses, unless they have failed.
+    Rows without tokens and weight are not responses, unless they have failed.
     """
     tokens, num_prompts = host.get(TOKENS), len(self.rounds[0].examples)
     row_id_B2, weight_B = host['row_id'], host['weight']
@@ -103,7 +103,7 @@ class RolloutLog:
       empty = not (host['length'][row] or weight_B[row])
       if empty and number < 0:  # fills up a group, with the row id 0, 0
         continue
-      if number < 0:  # begun in an earlier iteration (rollouts.windows)
+      if number < 0:  # started in an earlier iteration (rollouts.windows)
         number, n = 0, row // group_size
       if (serial, sample) in known:
         continue

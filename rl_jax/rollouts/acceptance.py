@@ -1,4 +1,4 @@
-"""When a draft model had better stop: the acceptance head of SpecDec++.
+"""The acceptance head of SpecDec++: it decides when a draft model stops.
 
 Source: "SpecDec++: Boosting Speculative Decoding via Adaptive Candidate
 Lengths" (2405.19715), constants of its released code.
@@ -57,7 +57,7 @@ def stops(
   """bool[W]: 1 - prod_{j <= i} f_j > threshold, after `least` tokens.
 
   log_accepted: sum of log f_j over the i drafted tokens so far. The token
-  behind them is drafted already and is kept: f_j = 0.9 and a threshold of 0.3
+  after them is drafted already and is kept: f_j = 0.9 and a threshold of 0.3
   stop at the fourth, so that five are verified.
   """
   return (-jnp.expm1(log_accepted_W) > threshold) & (drafted >= least)
@@ -111,7 +111,7 @@ def training_rows(
     accepted_BT = jnp.exp(jnp.minimum(logp_BT - logq_TB.T, 0.0))
   mixed_BT = jnp.where(true_BT, traj.response_BT, token_BT)
   mask_BT = ((traj.kind_BT == POLICY) & ~true_BT).astype(jnp.float32)
-  # The state t predicts token t: that of a token stands one further on.
+  # The state t predicts token t: the state of a token is one further on.
   hidden_BTD = _states(draft, traj, mixed_BT)[:, 1:]
   return (
     hidden_BTD.reshape(-1, hidden_BTD.shape[-1]),
@@ -172,20 +172,20 @@ def save_head(path: str, head: dict[str, Array]) -> None:
 def load_head(path: str, width: int) -> dict[str, np.ndarray]:
   """Reads what save_head wrote.
 
-  Raises: ValueError if it is no head of a model of this width.
+  Raises: ValueError if it is not a head of a model of this width.
   """
   try:
     with open(path, 'rb') as opened, np.load(opened) as file:
       head = {name: file[name] for name in file.files}
   except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
     raise ValueError(
-      f'rollout.speculative.head: {path} is no .npz file: {error}'
+      f'rollout.speculative.head: {path} is not an .npz file: {error}'
     ) from None
   wanted = jax.eval_shape(lambda: init_head(width, jax.random.key(0)))
   shapes = {name: x.shape for name, x in head.items()}
   if shapes != {name: x.shape for name, x in wanted.items()}:
     raise ValueError(
-      f'rollout.speculative.head: {path} is no acceptance head of a draft '
+      f'rollout.speculative.head: {path} is not an acceptance head of a draft '
       f'model of width {width}: its arrays are {shapes}'
     )
   return head

@@ -136,14 +136,17 @@ class Search:
       hidden_BD=jnp.repeat(hidden_ND, W, axis=0),
       cache=models.extend(self.cfg, prompt, B, width),
     )
-    following = lambda s: self.centred(self.step(s))
+
+    def following(s):
+      return self.centred(self.step(s))
+
     s = lax.while_loop(self.goes_on, following, start)
     return tuple(
       x[::W] for x in (s.response_BT, s.logp_BT, s.length_B, s.ended_B)
     )
 
   def goes_on(self, s):
-    """Until the best has ended."""
+    """True until the best beam of every prompt has ended."""
     return (s.t < self.limit) & ~s.ended_B[:: self.beams].all()
 
   def step(self, s):
@@ -188,11 +191,12 @@ class Search:
       stop_B = self.sampling.follow(old.stop_B, token_B)
       ends_B |= stop_B < 0
       old = old.replace(stop_B=stop_B)
-    write = lambda x_BT, x_B: x_BT.at[:, s.t].set(
-      jnp.where(live_B, x_B, x_BT[:, s.t])
-    )
+
+    def write(x_BT, x_B):
+      return x_BT.at[:, s.t].set(jnp.where(live_B, x_B, x_BT[:, s.t]))
+
     hidden_BD, cache = models.decode_step(
-      *(self.weights, self.cfg, token_B, jnp.full(B, s.t), s.t, old.cache)
+      self.weights, self.cfg, token_B, jnp.full(B, s.t), s.t, old.cache
     )
     gain_B = jnp.where(total_B > -jnp.inf, total_B - old.total_B, 0.0)
     return old.replace(

@@ -16,8 +16,6 @@ from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
   Opened,
   opened,
-  players_of,
-  rewrites,
 )
 from rl_jax.tasks.environments.several import begins_in_chat
 from rl_jax.verification.sessions import Answer, Request
@@ -40,8 +38,9 @@ def open_all(
   number: of a round of episodes. All processes open the same examples; one
   that fails in some of them has failed.
   """
+  traits = task.traits
   episodes = [
-    Episode((number, n), example, players_of(task), rewrites=rewrites(task))
+    Episode((number, n), example, traits.players, rewrites=traits.rewrites)
     for n, example in enumerate(examples)
   ]
   partners.play_on(ask, episodes)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.pieces.logits.transforms import policy_names
 from rl_jax.rollouts import lagged, partners, turns, windows
 from rl_jax.rollouts.learned_checks import check_learned
 from rl_jax.rollouts.logged_checks import check_logged
-from rl_jax.tasks.environments.base import rewrites
 
 
 def check(config: Any) -> None:
@@ -24,7 +24,7 @@ def check(config: Any) -> None:
   _check_parts(rollout, method)
   _check_cache(rollout)
   _check_devices(config)
-  if rewrites(config.task) and config.mesh.sequence > 1:
+  if config.task.traits.rewrites and config.mesh.sequence > 1:
     name = type(config.task).__name__
     raise ValueError(
       f'mesh.sequence = {config.mesh.sequence}, but {name} rewrites contexts, '
@@ -34,10 +34,11 @@ def check(config: Any) -> None:
 
 def _check_cache(rollout: Any) -> None:
   for name in ('turns', 'speculative'):
-    if rollout.cache_tokens is not None and getattr(rollout, name) is not None:
+    set_to = checks.values(rollout, (name,))[name]
+    if rollout.cache_tokens is not None and set_to is not None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
-        'their rows have caches of their own; set rollout.cache_tokens to null'
+        'their rows have their own caches; set rollout.cache_tokens to null'
       )
 
 
@@ -70,7 +71,7 @@ def _check_devices(config: Any) -> None:
     if value:
       raise ValueError(
         f'mesh.rollout_devices = {devices} with {name}: only plain samples are '
-        'drawn on devices of their own; set mesh.rollout_devices to 0'
+        'drawn on their own devices; set mesh.rollout_devices to 0'
       )
 
 

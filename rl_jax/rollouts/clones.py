@@ -1,4 +1,4 @@
-"""Episodes without their last turn, which begins anew with a given text."""
+"""Episodes without their last turn, which begins again with a given text."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ def behind_texts(
   ids_BL: Array,
   mu_BL: Array,
 ) -> tuple[Trajectories, Array]:
-  """(copies that wait behind their text, mu of its tokens [B, T]).
+  """(copies that wait after their text, mu of its tokens [B, T]).
 
-  A row that is not wanted, has one turn alone or no room is finished and empty.
-  serial: of the first group, so that draws are new. mu: 0 behind a text's end.
+  A row that is not wanted, has a single turn or no room is finished and empty.
+  serial: of the first group, so that draws are new. mu: 0 after a text's end.
   """
   assert traj.turn_BT is not None
   T, L = traj.response_BT.shape[1], ids_BL.shape[1]
@@ -30,13 +30,17 @@ def behind_texts(
   end_B = cut_B + (mu_BL > 0).sum(axis=1, dtype=jnp.int32)
   live_B = wanted_B & (last_B > 0) & (end_B < T)
   place_BT = jnp.arange(T)[None] - cut_B[:, None]
-  of_text = lambda x_BL: jnp.take_along_axis(
-    x_BL, jnp.clip(place_BT, 0, L - 1), axis=1
-  )
+
+  def of_text(x_BL):
+    return jnp.take_along_axis(x_BL, jnp.clip(place_BT, 0, L - 1), axis=1)
+
   before_BT = live_B[:, None] & (place_BT < 0)
   text_BT = live_B[:, None] & (place_BT >= 0)
   text_BT &= jnp.arange(T)[None] < end_B[:, None]
-  kept = lambda x_BT, other: jnp.where(before_BT, x_BT, other)
+
+  def kept(x_BT, other):
+    return jnp.where(before_BT, x_BT, other)
+
   serial_N = serial + jnp.arange(traj.num_prompts, dtype=jnp.int32)
   serial_B = jnp.repeat(serial_N, traj.group_size)
   ids_BT = jnp.where(text_BT, of_text(ids_BL), 0)
@@ -84,7 +88,7 @@ def joined(
 def texts_with_mu(
   texts: tuple[str, ...], tokenizer: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-  """(ids [M, L], mu [M, L]) of the texts; mu is 0 behind the end of each."""
+  """(ids [M, L], mu [M, L]) of the texts; mu is 0 after the end of each."""
   encoded = [tuple(tokenizer.encode(text)) for text in texts]
   width = max(map(len, encoded))
   ids_ML = np.zeros((len(encoded), width), np.int32)

@@ -3,7 +3,7 @@
 With a group filter (dynamic sampling) rounds are repeated until enough groups
 are kept or `rollout.max_rounds` is reached; what is then missing is filled
 with dropped groups of weight 0, and counted. A `Method.rollout` piece adds
-rounds of its own: hinted rows, continuations from the middle of a response.
+its own rounds: hinted rows, continuations from the middle of a response.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.pieces.roles import CreditContext, RolloutWrapper
 from rl_jax.rollouts import compared, responses, rounding
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import Engine
+from rl_jax.rollouts.engine import Engine, EngineConfig
 from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
@@ -39,7 +39,7 @@ from rl_jax.rollouts.rounds import (
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier, token_inputs
+from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
@@ -57,7 +57,7 @@ class RolloutConfig:
     room for the next. Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
     share them. Memory and speed only. None: each slot has room for a whole one.
-  window_tokens: that a row gets in an iteration at most; it goes on in the
+  window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   logged_prompts: of num_prompts, those whose rows are the responses that the
   task's data hold (tasks.base.Logged) instead of samples.
@@ -66,7 +66,7 @@ class RolloutConfig:
     guards.max_logp_gap may then end a run.
   parts: of its prompts, in which a rollout is sampled; one is verified while
     the next one is decoded. Memory and speed only, as slots.
-  staleness: iterations by which the weights that sample are behind, see
+  staleness: the lag of the weights that sample, in iterations, see
     rollouts.lagged; each costs a copy of the trained weights. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
@@ -100,10 +100,32 @@ class RolloutConfig:
 
   @property
   def turn_limits(self) -> TurnConfig:
-    """Those of `turns`; ValueError where a response is one turn."""
+    """The limits of `turns`; ValueError if a response is a single turn."""
     if self.turns is None:
       raise ValueError('rollout.turns = None: these rollouts have no episodes')
     return self.turns
+
+  @property
+  def engine_config(self) -> EngineConfig:
+    """Of the engine that samples the rollouts."""
+    return EngineConfig(
+      group_size=self.group_size,
+      max_response_tokens=self.max_response_tokens,
+      slots=self.slots,
+      cache_tokens=self.cache_tokens,
+      turns=self.turns,
+      new_tokens=self.window_tokens,
+      speculative=self.speculative,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Judging:
+  """Who gives numbers to sampled rows: verifier, reward models and judges."""
+
+  verifier: Any
+  learned: LearnedRewards = NO_LEARNED
+  judges: Judges = NO_JUDGES
 
 
 class Collector:
@@ -117,26 +139,25 @@ class Collector:
     score: Callable,
     prompts: PromptSet,
     selector: PromptSelector,
-    verifier: TextVerifier | TokenVerifier,
+    judging: Judging,
     key: jax.Array,
-    learned: LearnedRewards = NO_LEARNED,
-    judges: Judges = NO_JUDGES,
     mesh: jax.sharding.Mesh | None = None,
   ):
     """mesh: what is sampled goes there; None: it stays on the engine's."""
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
-    self.selector, self.verifier, self.key = selector, verifier, key
-    self._learned, self._judges = learned, judges
+    self.selector, self.key = selector, key
+    self.verifier = judging.verifier
+    self._learned, self._judges = judging.learned, judging.judges
     self._add_scores = functools.partial(
-      with_learned, {**learned.weights, **judges.weights}
+      with_learned, {**self._learned.weights, **self._judges.weights}
     )
     # Of this round, where an opponent's rows will come; None: they will not.
     self._sides: list[compared.Side] | None = None
     self.stop = make_stop(prompts.tokenizer, rollout.stop)
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
-    # Whether samplers have devices of their own, and what they have begun.
+    # Whether samplers have their own devices, and what they have started.
     self.apart = mesh != engine.mesh
     self._ahead: tuple[Sampler, Trajectories] | None = None
     self.row_inputs = functools.partial(
@@ -153,7 +174,7 @@ class Collector:
 
   @property
   def _weights(self) -> dict[str, float]:
-    """Of the components that each side's rows have when they are judged."""
+    """Weights of the components that each side's rows have when judged."""
     late = () if self._sides is None else self._judges.compares
     weights = {**self.task.reward_weights, **self._judges.weights}
     return {name: x for name, x in weights.items() if name not in late}
@@ -173,7 +194,10 @@ class Collector:
     None: params, which score.
     """
     rollout = self._rollout
-    score = lambda traj: self._score(params, traj, method)
+
+    def score(traj):
+      return self._score(params, traj, method)
+
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
     sampler = Sampler(self, weights, policy_version, first_serial, score)
@@ -224,8 +248,8 @@ class Collector:
   def begin(self, params: Any, first_serial: int, policy_version: int) -> None:
     """Dispatches the rollout that the next collect, of these weights, returns.
 
-    The selector is as if it had not been asked: what it chooses next depends on
-    its state alone, so a run that is interrupted here begins it again.
+    The selector is as if it had not been asked: what it chooses next depends
+    only on its state, so a run that is interrupted here begins it again.
     """
     before = self.selector.state
     chosen = self.selector.select(self._rollout.num_prompts)
@@ -336,12 +360,12 @@ class Collector:
     ), components
 
   def _summary_of(self, judged):
-    """What the selector is told of a round in parts."""
+    """What the selector observes of a round in parts."""
     parts = [self._summary(*part) for part in judged]
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
   def _summary(self, done, components):
-    """What the selector is told of a round; log-probs are of own rows."""
+    """What the selector observes of a round; log-probs are of own rows."""
     shape = done.reward_NG.shape
     logp = processes.gather(done.responses['logp'].sum(axis=1).tolist())
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)

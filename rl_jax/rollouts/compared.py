@@ -29,7 +29,7 @@ class Side:
 
 
 def both(own: Sequence[Any], other: Sequence[Any], size: int) -> list[Any]:
-  """Of every prompt `size` rows of the one, then as many of the other."""
+  """Interleaves, for every prompt, `size` rows of one, then of the other."""
   found = []
   for start in range(0, len(own), size):
     rows = range(start, start + size)

@@ -7,11 +7,11 @@ from rl_jax.tasks.base import Example, Logged
 
 
 def closing_ids(tokenizer: Any) -> tuple[int, ...]:
-  """What the chat template writes behind the end of an assistant's last turn.
+  """What the chat template writes after the end of an assistant's last turn.
 
   ChatML's newline, say; () without a template.
   """
-  if getattr(tokenizer, 'chat_template', None) is None:
+  if tokenizer.chat_template is None:
     return ()
   asked = ({'role': 'user', 'content': 'a'},)
   said = (*asked, {'role': 'assistant', 'content': 'b'})
@@ -32,7 +32,7 @@ def encode_logged(
   they have such.
 
   Raises: ValueError if the template writes earlier turns otherwise when the
-    conversation goes on, or opens turns in another way than these begin.
+    conversation continues, or opens turns in another way than these begin.
   """
   ids, trained = [], []
 
@@ -75,7 +75,7 @@ def encode_logged(
 
 
 def _between(tokenizer, closed, opened, variables) -> list[int]:
-  """What stands between two turns of the assistant."""
+  """What the template writes between two turns of the assistant."""
   try:
     return tokenizer.encode_added(closed, opened, **variables)
   except assistant_turn.RewrittenError as error:

@@ -28,5 +28,6 @@ class Counted:
       logging.warning(
         'no episode has a component of task.reward_weights, %s: their rewards '
         'are 0; they have %s',
-        *(sorted(counted), sorted(given)),
+        sorted(counted),
+        sorted(given),
       )

@@ -3,7 +3,7 @@
 A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
 take them. When none waits and the slots that are still in use fit into the next
-smaller batch, they alone go on, in that. Many rows begin in a cache for a
+smaller batch, only they continue, in that. Many rows begin in a cache for a
 quarter of the tokens, and get room for all when it is full or few of them are
 left. All widths are part of one program and nothing waits for the host. What a
 row draws depends on its own counters (randomness.py), so that none of this
@@ -24,7 +24,7 @@ from rl_jax.rollouts.sampling import SamplingConfig, sample_token
 from rl_jax.rollouts.slots import Rows, Slots, shares_prompts
 from rl_jax.types import POLICY, Array
 
-# Each width is a loop of its own in the program, which must be compiled.
+# Each width is its own loop in the program, which must be compiled.
 MOST_WIDTHS = 8
 # Layers of all these loops on CPU, where each compiles for 0.3 to 0.5 s. A
 # small cache adds four loops.
@@ -91,18 +91,17 @@ def decode(
   begun: Sequence[tuple[Array, models.PromptCache]],
   rows: Rows,
   *,
-  max_tokens: int,
   new_tokens: int,
   slots: int,
   make: Callable | None = None,
 ) -> Rows:
   """Draws tokens until every row has ended.
 
-  weights and begun (what prefill returned: [N, D] and a cache) are of the
+  weights and `begun` (what prefill returned: [N, D] and a cache) are of the
   policy and of the others that transforms read. slots: rows at a time. make: of
   the decoder; None: Decoder.
   """
-  total = rows.length_B.shape[0]
+  total, max_tokens = rows.response_BT.shape
   slots = min(slots, total)
   group = total // begun[0][0].shape[0]
   make = make or Decoder
@@ -168,7 +167,7 @@ class Decoder:
   def in_a_small_cache(self, s: Slots, widths: list[int], last: int) -> Slots:
     """Narrows down to `last` slots; those with room for all tokens.
 
-    Rows that are still too many when the cache is full go on in a large one.
+    Rows that are still too many when the cache is full continue in a large one.
     """
     width, narrower, *_ = (*widths, 0)
     small = s.caches[0].places
@@ -210,7 +209,9 @@ class Decoder:
     return self.fed(s, s.going(), 1)
 
   def fed(self, s: Slots, drawn_W: Array, more_W: Array | int) -> Slots:
-    """Feeds the last tokens; slots in `drawn` draw one, all go on by `more`."""
+    """Feeds the last tokens; slots in `drawn` draw one, all continue by
+    `more`.
+    """
     token_W = s.rows.response_BT.at[s.row_W, s.step_W - 1].get(mode='clip')
     step = functools.partial(
       models.decode_step,

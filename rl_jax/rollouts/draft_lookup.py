@@ -43,7 +43,7 @@ def context_of(
 ) -> Array:
   """Tokens [N, C] before the responses in which drafts are looked up.
 
-  previous_NT: earlier responses, which stand behind the end of the prompt, so
+  previous_NT: earlier responses, which follow the end of the prompt, so
   that the beginning of a response is found too.
   """
   prompt_NP = jnp.where(mask_NP > 0, prompt_NP, lookup.NOTHING)

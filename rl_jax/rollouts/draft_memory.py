@@ -10,7 +10,7 @@ Memory = dict[str, Array]
 
 
 def empty(prompts: int, max_tokens: int) -> dict[str, np.ndarray]:
-  """No responses. id_M: the prompt of each; response_MT: NOTHING behind it."""
+  """No responses. id_M: the prompt of each; response_MT: NOTHING after it."""
   return {
     'id_M': np.full(prompts, NOTHING, np.int32),
     'response_MT': np.full((prompts, max_tokens), NOTHING, np.int32),
@@ -39,7 +39,10 @@ def remembered(memory: Memory, traj: Trajectories) -> Memory:
   response_NT = jnp.where(
     position_1T < traj.length_B[::G, None], traj.response_BT[::G], NOTHING
   )
-  put = lambda x, new: x.at[place_N].set(new, mode='drop')
+
+  def put(x, new):
+    return x.at[place_N].set(new, mode='drop')
+
   return {
     'id_M': put(memory['id_M'], traj.prompt_id_N),
     'response_MT': put(memory['response_MT'], response_NT),

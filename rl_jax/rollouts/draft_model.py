@@ -1,10 +1,10 @@
-"""Drafts of speculative decoding by a model of their own.
+"""Drafts of speculative decoding by a separate model.
 
 With p the policy and q the draft model, after the same transforms, a guess
 y ~ q is kept if u < p(y) / q(y), else the token is drawn from (p - q)_+; where
 there is no guess it is drawn from p. So it is distributed as p, and the draft
 is kept with probability sum_y min(p(y), q(y)), which no other rule exceeds.
-Each place has numbers of its own for the guess, u and the other draw, and which
+Each place has its own numbers for the guess, u and the other draw, and which
 of them count follows from the tokens before: draws depend only on counters, p
 and q, never on slots, batches or the order of rows.
 
@@ -78,13 +78,15 @@ class ModelDecoder(SpeculativeDecoder):
   head: Any
 
   def caches(self, prompts, slots, places):
-    """That of the draft model has positions of its own."""
+    """The cache of the draft model, which has its own positions."""
     make = functools.partial(models.for_blocks, self.model)
     own = super().caches(prompts[:-1], slots, places)
     return *own, make(prompts[-1], slots, self.max_tokens)
 
   def draft(self, s: Slots, known_W: Array, K: int) -> Draft:
-    """See SpeculativeDecoder; the batch goes on until all rows have stopped."""
+    """See SpeculativeDecoder; the batch continues until all rows have
+    stopped.
+    """
     W, cache = s.row_W.shape[0], s.caches[-1]
     nothing = jnp.full((W, K), -1, jnp.int32)
     if not K:
@@ -141,8 +143,12 @@ class ModelDecoder(SpeculativeDecoder):
   def feed(self, s, token_WS, first_W, cache):
     """States and cache of the draft model after tokens."""
     return models.decode_block(
-      *(self.model_weights, self.model),
-      *(token_WS, first_W, cache, s.places()),
+      self.model_weights,
+      self.model,
+      token_WS,
+      first_W,
+      cache,
+      s.places(),
     )
 
   def guess(
@@ -200,7 +206,10 @@ class ModelDecoder(SpeculativeDecoder):
       self.guessed_from(hidden_WD),
       guessed_WS[slot_W, first_W],
     )
-    put = lambda x_WS, x_W: x_WS.at[slot_W, first_W].set(x_W)
+
+    def put(x_WS, x_W):
+      return x_WS.at[slot_W, first_W].set(x_W)
+
     return Drawn(
       token_WS=put(guess_WS, token_W),
       logp_WS=put(logp_WS, log_probs(own_WV, token_W)),

@@ -1,23 +1,28 @@
 """Speculative decoding in a run: the jitted call, its memory and its counts."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.rollouts import draft_memory
 from rl_jax.rollouts.drafts import Drafts, PreviousResponses
+from rl_jax.rollouts.generate_with_drafts import Kept
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Metrics, Trajectories
 
 
-class DraftState:
+class DraftState(Stateful):
   """What the calls of an engine and its variants share; empty without drafts.
 
   memory: on the device, replicated; {} where no responses are kept.
   model_params: of a draft model, or None.
   """
+
+  name: ClassVar[str] = 'drafts'
 
   def __init__(
     self,
@@ -33,13 +38,18 @@ class DraftState:
       arrays = draft_memory.empty(drafts.prompts, max_tokens)
       self.memory = processes.put(arrays, mesh_lib.replicated(mesh))
 
-  def checkpoint(self) -> dict[str, Any]:
-    """The entry of a checkpoint, if there is anything to keep."""
+  def arrays(self) -> dict[str, Any]:
+    """The memory, if there is one."""
     return {'drafts': self.memory} if self.memory else {}
 
-  def restore(self, tree: dict[str, Any]) -> None:
-    """Goes on from the arrays of a checkpoint."""
-    self.memory = tree.get('drafts', self.memory)
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del host
+    self.memory = arrays.get('drafts', self.memory)
+
+  def kept(self) -> Kept:
+    """The arrays of a call."""
+    return Kept(self.memory, self.model_params)
 
   def count(self, counts_3: jax.Array) -> None:
     """Adds the counts of one call, see generate_with_drafts."""
@@ -65,7 +75,7 @@ def _means(counts):
 
 
 class GenerateWithDrafts:
-  """As the jitted `generate` of an Engine; jitted: generate_with_drafts."""
+  """The `generate` of an Engine with drafts; jitted: generate_with_drafts."""
 
   def __init__(self, jitted: Any, state: DraftState):
     self._jitted, self._state = jitted, state
@@ -75,7 +85,7 @@ class GenerateWithDrafts:
   ) -> Trajectories:
     """Rows with their responses; counts and remembers."""
     traj, memory, counts_3 = self._jitted(
-      params, traj=traj, key=key, **self._kept()
+      params, traj=traj, key=key, kept=self._state.kept()
     )
     self._state.memory = memory
     self._state.count(counts_3)
@@ -83,8 +93,5 @@ class GenerateWithDrafts:
 
   def lower(self, params: Any, **arguments: Any) -> jax.stages.Lowered:
     """Of the jitted function, whose first result are the rows."""
-    return self._jitted.lower(params, **arguments, **self._kept())
-
-  def _kept(self):
-    state = self._state
-    return {'memory': state.memory, 'model_params': state.model_params}
+    kept = self._state.kept()
+    return self._jitted.lower(params, **arguments, kept=kept)

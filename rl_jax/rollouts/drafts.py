@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from rl_jax import checks
 from rl_jax.checks import checked, chosen, ranged
 
 REJECTION, UNIFORM = 'rejection', 'uniform'
@@ -74,8 +75,8 @@ Drafts = PromptLookup | PreviousResponses | DraftModel
 
 
 def in_evaluations(drafts: Drafts | None) -> Drafts | None:
-  """Without earlier responses: an evaluation leaves nothing in a checkpoint."""
+  """Drafts without earlier responses, which evaluations must not keep."""
   if not isinstance(drafts, PreviousResponses):
     return drafts
   names = [field.name for field in dataclasses.fields(PromptLookup)]
-  return PromptLookup(**{name: getattr(drafts, name) for name in names})
+  return PromptLookup(**checks.values(drafts, names))

@@ -13,13 +13,43 @@ from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.beam_search import beam_search
 from rl_jax.rollouts.draft_state import DraftState, GenerateWithDrafts
 from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.generate import generate, start_trajectories
-from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
+from rl_jax.rollouts.generate import Limits, generate, start_trajectories
+from rl_jax.rollouts.generate_with_drafts import (
+  DraftSource,
+  generate_with_drafts,
+)
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineConfig:
+  """What the calls of an engine do; slots and cache_tokens: see generate.
+
+  group_size: rows of a prompt. max_response_tokens: T of rows.
+  new_tokens: that a call adds to a row at most; None: max_response_tokens.
+  turns: limits of episodes; None: there are none.
+  speculative: where drafts come from; None: plain decoding.
+  beams: search of this width in place of draws, without slots and drafts.
+  """
+
+  group_size: int
+  max_response_tokens: int
+  slots: int | None = None
+  cache_tokens: int | None = None
+  turns: TurnConfig | None = None
+  new_tokens: int | None = None
+  speculative: Drafts | None = None
+  beams: int | None = None
+
+  @property
+  def limits(self) -> Limits:
+    """Of a call."""
+    new_tokens = self.new_tokens or self.max_response_tokens
+    return Limits(new_tokens, self.slots, self.cache_tokens)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +66,7 @@ class Engine:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
     not live never go on. None without a TurnConfig.
   variant: (further transforms, new_tokens) -> the engine with them behind its
-    own; new_tokens as in make_engine, None: as it is.
+    own; new_tokens as in EngineConfig, None: as it is.
   drafts: what speculative decoding keeps from call to call.
   """
 
@@ -55,57 +85,46 @@ class Engine:
 def make_engine(
   model: transformer.ModelConfig,
   sampling: SamplingConfig,
-  *,
-  group_size: int,
-  max_response_tokens: int,
+  config: EngineConfig,
   mesh: jax.sharding.Mesh,
-  slots: int | None = None,
-  cache_tokens: int | None = None,
-  turns: TurnConfig | None = None,
-  new_tokens: int | None = None,
-  speculative: Drafts | None = None,
   draft_model: tuple[transformer.ModelConfig, Any] | None = None,
-  drafts: DraftState | None = None,
-  beams: int | None = None,
 ) -> Engine:
-  """Jits all; shapes compile on first use. slots, cache_tokens: see generate.
+  """Jits all; shapes compile on first use.
 
-  new_tokens: that a call adds to a row at most; None: max_response_tokens.
-  speculative: where drafts come from; None: plain decoding. draft_model: shape
-  and parameters of drafts.DraftModel. drafts: their state; None: a fresh one.
-  beams: search of this width in place of draws, without slots and drafts.
+  draft_model: shape and parameters of drafts.DraftModel.
   """
-  speculative = speculative if beams is None else None
-  draft_shape, draft_params = draft_model or (None, None)
-  drafts = drafts or DraftState(
-    *(speculative, max_response_tokens, mesh, draft_params)
+  if config.beams is not None:
+    config = dataclasses.replace(config, speculative=None)
+  shape, params = draft_model or (None, None)
+  state = DraftState(
+    config.speculative, config.max_response_tokens, mesh, params
   )
+  return _engine(model, sampling, config, mesh, shape, state)
+
+
+def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
+  """drafts: their state, which variants share."""
 
   @functools.cache
   def variant(transforms, fewer=None):
     more = (*sampling.transforms, *transforms)
-    return make_engine(
+    return _engine(
       model,
       dataclasses.replace(sampling, transforms=more),
-      group_size=group_size,
-      max_response_tokens=max_response_tokens,
-      mesh=mesh,
-      slots=slots,
-      cache_tokens=cache_tokens,
-      new_tokens=fewer or new_tokens,
-      speculative=speculative,
-      draft_model=draft_model,
-      drafts=drafts,
-      beams=beams,
+      dataclasses.replace(
+        config, new_tokens=fewer or config.new_tokens, turns=None
+      ),
+      mesh,
+      draft_shape,
+      drafts,
     )
 
-  limit = new_tokens or max_response_tokens
-  fixed = {'cfg': model, 'sampling': sampling, 'max_new_tokens': limit}
-  fixed |= _own_settings(slots, cache_tokens, speculative, beams)
-  episodes = {} if turns is None else _episodes(model, sampling, turns, mesh)
+  episodes = {}
+  if config.turns is not None:
+    episodes = _episodes(model, sampling, config.turns, mesh)
   return Engine(
-    start=_make_start(mesh, group_size, max_response_tokens),
-    generate=_make_generate(fixed, mesh, (speculative, draft_shape), drafts),
+    start=_make_start(mesh, config.group_size, config.max_response_tokens),
+    generate=_make_generate(model, sampling, config, mesh, draft_shape, drafts),
     mesh=mesh,
     variant=variant,
     drafts=drafts,
@@ -132,28 +151,29 @@ def on_own_mesh(engine: Engine) -> Engine:
   return dataclasses.replace(engine, start=start, generate=generate)
 
 
-def _own_settings(slots, cache_tokens, speculative, beams):
-  """What beam_search, generate_with_drafts or generate alone reads."""
-  if beams is not None:
-    return {'beams': beams}
-  if speculative is not None:
-    return {'slots': slots}
-  return {'slots': slots, 'cache_tokens': cache_tokens}
-
-
-def _make_generate(fixed, mesh, drafting, drafts):
-  """drafting: (where drafts come from or None, shape of a draft model)."""
-  speculative, model = drafting
-  function = beam_search if 'beams' in fixed else generate
-  if speculative is not None:
-    fixed = fixed | {'drafts': speculative, 'model': model}
-    function = generate_with_drafts
+def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
+  """The jitted function of the kind that the configuration asks for."""
+  limits = config.limits
+  if config.beams is not None:
+    function = functools.partial(
+      beam_search, max_new_tokens=limits.max_new_tokens, beams=config.beams
+    )
+  elif config.speculative is not None:
+    source = DraftSource(config.speculative, draft_shape)
+    drafted = dataclasses.replace(limits, cache_tokens=None)
+    function = functools.partial(
+      generate_with_drafts, source=source, limits=drafted
+    )
+  else:
+    function = functools.partial(generate, **dataclasses.asdict(limits))
   jitted = jax.jit(
-    functools.partial(function, **fixed),
+    functools.partial(function, cfg=model, sampling=sampling),
     out_shardings=mesh_lib.replicated(mesh),
     compiler_options=compilation.options(Platform.of_mesh(mesh)),
   )
-  return jitted if speculative is None else GenerateWithDrafts(jitted, drafts)
+  if config.speculative is None:
+    return jitted
+  return GenerateWithDrafts(jitted, drafts)
 
 
 def _episodes(model, sampling, turns, mesh):

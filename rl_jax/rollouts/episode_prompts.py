@@ -8,9 +8,9 @@ import numpy as np
 from rl_jax.rollouts.beginnings import Kept
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Opened, close, opened, seed_of
+from rl_jax.tasks.environments.base import Opened, opened, seed_of
 
-_FIRST = 4  # episodes that are begun at start
+_FIRST = 4  # episodes that are open at the start
 _MOST = 4096  # answers of beginnings that are kept
 
 
@@ -101,9 +101,9 @@ def begun(task: Any) -> Callable:
     return [opened(one, said(one), False) for one in examples]
 
   def said(example):
-    episode = task.make(example)
+    episode = task.start(example)
     observation = episode.reset(seed_of(example)).observation
-    close(episode)
+    episode.close()
     return observation
 
   return begin

@@ -3,7 +3,7 @@
 The verifier of tasks that are environments. Ids in the record are those that
 were sampled or put there; nothing is encoded twice. After each turn the host
 reads the tokens once, asks the environments of its own rows, and puts what they
-say behind the rows.
+say after the rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,11 +34,10 @@ from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
   Opened,
-  players_of,
-  rewrites,
   seed_of,
 )
 from rl_jax.types import Trajectories
+from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
@@ -47,7 +46,7 @@ OPPONENT = 'opponent'  # the named policy that plays against the policy
 class Episodes(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
-  pool: a SessionPool. journal: a JournaledPool around it.
+  journal: a JournaledPool around a SessionPool.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
   judges read episodes, of which all processes then know the texts. on_timeout:
   see VerifierConfig.on_turn_timeout.
@@ -56,8 +55,7 @@ class Episodes(Journaled):
   def __init__(
     self,
     task: Any,
-    pool: Any,
-    journal: Any,
+    journal: JournaledPool,
     *,
     tokenizer: Any,
     stop: Stop,
@@ -67,11 +65,11 @@ class Episodes(Journaled):
     on_timeout: str = 'invalid',
   ):
     super().__init__(journal)
-    self._task, self._pool = task, pool
+    self._task, self._pool = task, journal.pool
     self._turns, self._stop, self._partners = turns, stop, partners
     self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)
-    self._players = players_of(task)
+    self._players = task.traits.players
     self._rounds = 0
     self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
@@ -108,9 +106,9 @@ class Episodes(Journaled):
     """Whole episodes of the examples, `traj.group_size` of each.
 
     In a game all players are rows of `traj`; if params have the policy
-    'opponent', it plays against each of them with rows of its own.
-    recorded: rows of `traj` on the host if they go on inside a turn; None: they
-    are empty. Games of several players do not go on.
+    'opponent', it plays against each of them with its own rows.
+    recorded: rows of `traj` on the host if they continue inside a turn; None:
+    they are empty. Games of several players do not continue.
 
     Raises:
       RuntimeError: one begins in another way than its example.
@@ -160,7 +158,7 @@ class Episodes(Journaled):
     return self._finished(engine, traj, sides[0], examples)
 
   def _record(self, player):
-    """Of a row; judges read what was exchanged, too."""
+    """The record of a row; judges read what was exchanged, too."""
     more = {'exchanged': player.exchanged()} if self._judged else {}
     return player.record() | more
 
@@ -214,7 +212,7 @@ class Episodes(Journaled):
     return of_row
 
   def metrics(self) -> dict[str, float]:
-    """Of the last round, of rows that take part."""
+    """Metrics of the last round over the rows that take part."""
     rows = filter(self._takes_part, range(len(self._records)))
     return {
       **episode_metrics([self._records[row] for row in rows]),
@@ -247,15 +245,16 @@ class Episodes(Journaled):
           n += 1 - 2 * role  # the row of the policy that is trained
         place = n * group_size + sample
         if place not in games:
-          example = getattr(examples[n], 'origin', examples[n])
-          failure = getattr(examples[n], 'failure', None)
+          example, failure = examples[n], None
+          if isinstance(example, Opened):
+            example, failure = example.origin, example.failure
           key = (self._rounds, place)
           games[place] = Episode(
             key,
             example,
             P,
             failure=failure,
-            rewrites=rewrites(self._task),
+            rewrites=self._task.traits.rewrites,
             on_timeout=self._on_timeout,
           )
         seats[-1].append(Player(games[place], role))
@@ -317,7 +316,7 @@ class Episodes(Journaled):
       raise RuntimeError(
         f'{self._named(player.episode.example)} begins in two ways: '
         f'{text!r:.300} and {example.observation!r:.300}; `reset` must depend '
-        'on its seed alone'
+        'on nothing but its seed'
       )
 
   def _read(self, tokens, own):
@@ -358,7 +357,7 @@ class Episodes(Journaled):
       ]
     )
     length_B = np.array([len(ids or ()) for ids, _ in said], np.int32)
-    most = T if rewrites(self._task) else self._format.most
+    most = T if self._task.traits.rewrites else self._format.most
     ids_BO = np.zeros((B, most), np.int32)
     for row, (ids, _) in enumerate(said):
       ids_BO[row, : length_B[row]] = ids or ()
@@ -381,7 +380,7 @@ class Episodes(Journaled):
     forgets = history is not None
     try:
       again = self._format.again(player.ids, history or ())
-      # A stop text ends a turn too, without its end token; right behind the
+      # A stop text ends a turn too, without its end token; right after the
       # prompt, which opens a turn, an empty one is closed.
       if forgets or player.ids:
         last = again if forgets else player.ids[-1][1]
@@ -417,12 +416,10 @@ class Episodes(Journaled):
     if self._players > 1:
       role_N = [example.role for example in examples]
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
-    if rewrites(self._task):
+    if self._task.traits.rewrites:
       arrays['context_BT'] = side.context_BT.astype(np.int32)
     whole = mesh_lib.replicated(engine.mesh)
     return engine.finish(traj, side.playing, **processes.put(arrays, whole))
 
   def _weights(self, example):
-    if hasattr(self._task, 'weights_of'):  # of several tasks
-      return self._task.weights_of(example)
-    return self._task.reward_weights
+    return self._task.weights_of(example)

@@ -4,6 +4,7 @@ The host is not asked between turns, so that whole runs can be one program. The
 record is that of `episodes.Episodes` (tier E2).
 """
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -42,6 +43,15 @@ class _Played(struct.PyTreeNode, kw_only=True):
   rewards: dict[str, Array]
 
 
+@dataclasses.dataclass(frozen=True)
+class Game:
+  """A task with begin_device and step_device, and the limits of its turns."""
+
+  task: Any
+  tokenizer: Any
+  turns: TurnConfig
+
+
 def play(
   params: Any,
   traj: Trajectories,
@@ -49,25 +59,23 @@ def play(
   *,
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
-  turns: TurnConfig,
-  task: Any,
-  tokenizer: Any,
+  game: Game,
   answer_NA: Array,
 ) -> tuple[Trajectories, dict[str, Array]]:
   """(whole episodes, reward components [B]); see `Episodes.play`.
 
-  task: with begin_device and step_device. answer: of its device_answers.
+  answer: of the task's device_answers.
 
   Raises: ValueError if an observation may be longer than the limits allow.
   """
   fixed = {
     'cfg': cfg,
     'sampling': sampling,
-    'turn_tokens': turns.max_turn_tokens,
+    'turn_tokens': game.turns.max_turn_tokens,
   }
   weights, playing = turn_decode.begin(params, traj, key, **fixed)
-  step = functools.partial(_answered, task, tokenizer, turns)
-  first = _first(task, step, turns, traj, playing, answer_NA)
+  step = functools.partial(_answered, game)
+  first = _first(game, step, traj, playing, answer_NA)
 
   def one_turn(played):
     played, said = step(played)
@@ -76,13 +84,13 @@ def play(
 
   played = lax.while_loop(lambda p: p.live_B.any(), one_turn, first)
   rewards = {name: x.sum(axis=1) for name, x in played.rewards.items()}
-  return _record(task, traj, played), rewards
+  return _record(game.task, traj, played), rewards
 
 
-def _first(task, step, turns, traj, playing, answer_NA) -> _Played:
+def _first(game, step, traj, playing, answer_NA) -> _Played:
   """After the first turn."""
-  B, K = traj.length_B.shape[0], turns.max_turns
-  environment, state_B = task.begin_device(
+  B, K = traj.length_B.shape[0], game.turns.max_turns
+  environment, state_B = game.task.begin_device(
     jnp.repeat(answer_NA, traj.group_size, axis=0)
   )
   none_B, none_BK = jnp.zeros(B, jnp.int32), jnp.full((B, K), -1, jnp.int32)
@@ -107,10 +115,9 @@ def _first(task, step, turns, traj, playing, answer_NA) -> _Played:
   return first.replace(rewards=zeros)
 
 
-def _answered(
-  task: Any, tokenizer: Any, turns: TurnConfig, played: _Played
-) -> tuple[_Played, turn_decode.Said]:
+def _answered(game: Game, played: _Played) -> tuple[_Played, turn_decode.Said]:
   """What environments say to the turn, and what rows read before the next."""
+  task, turns = game.task, game.turns
   rows, live_B = played.playing.rows, played.live_B
   T, K = rows.response_BT.shape[1], turns.max_turns
   place_BA = played.given_B[:, None] + jnp.arange(turns.max_turn_tokens)[None]
@@ -120,7 +127,7 @@ def _answered(
       mode='clip'
     ),
     rows.length_B - played.given_B,
-    tokenizer,
+    game.tokenizer,
   )
   most = reply.ids_BO.shape[1]
   if most > turns.max_observation_tokens:
@@ -129,9 +136,12 @@ def _answered(
       f'{turns.max_observation_tokens}, but {type(task).__name__} says up to '
       f'{most} tokens, which are not cut on the device'
     )
-  note = lambda x_BK, x_B: x_BK.at[:, played.turn].set(
-    jnp.where(live_B, x_B, x_BK[:, played.turn])
-  )
+
+  def note(x_BK, x_B):
+    return x_BK.at[:, played.turn].set(
+      jnp.where(live_B, x_B, x_BK[:, played.turn])
+    )
+
   rewards = {
     name: note(played.rewards.get(name, jnp.zeros((len(live_B), K))), x_B)
     for name, x_B in reply.rewards.items()
@@ -189,8 +199,11 @@ def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:
 
 
 def _numbered(group_size: int, key_BK: Array) -> Array:
-  """For each key the place in its group where it occurs first; -1 stays."""
+  """Replaces each key by the place of its first occurrence; -1 stays."""
   key_NS = key_BK.reshape(-1, group_size * key_BK.shape[1])
-  first = lambda key_S: (key_S[:, None] == key_S[None]).argmax(axis=1)
+
+  def first(key_S):
+    return (key_S[:, None] == key_S[None]).argmax(axis=1)
+
   number_NS = lax.map(first, key_NS).astype(jnp.int32)
   return jnp.where(key_NS < 0, -1, number_NS).reshape(key_BK.shape)

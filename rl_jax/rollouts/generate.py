@@ -1,6 +1,7 @@
 """Sampling: every prompt is encoded once, then its group is decoded."""
 
 from collections.abc import Callable
+import dataclasses
 import functools
 from typing import Any
 
@@ -17,6 +18,31 @@ from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.slots import Rows
 from rl_jax.runtime import layout
 from rl_jax.types import PAD, POLICY, Array, Trajectories
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+  """How much a call decodes, and in how much memory.
+
+  max_new_tokens: that a row gets at most. slots, cache_tokens: see generate.
+  """
+
+  max_new_tokens: int
+  slots: int | None = None
+  cache_tokens: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Drafting:
+  """How speculative decoding changes decoded_rows.
+
+  make: (shared, by_prompt, begun) -> (make of decode, begun). shared is whole
+  in every shard of rows, by_prompt has prompts in front.
+  """
+
+  make: Callable
+  shared: Any = ()
+  by_prompt: Any = ()
 
 
 def start_trajectories(
@@ -84,7 +110,7 @@ def generate(
       them. None: all rows.
     cache_tokens: of responses whose keys and values fit on all devices; slots
       share them. None: each slot has room for all T.
-    key: the run's key; draws depend on it, row_id and the token index alone.
+    key: the run's key; draws depend on it, row_id and the token index only.
 
   Returns:
     traj with response, kind, length, finished, logp_behaviour and mask filled.
@@ -92,10 +118,12 @@ def generate(
     transforms see the logits of those of params['policies'] that they name.
   """
   rows = decoded_rows(
-    *(params, cfg, traj, key, sampling),
-    max_new_tokens=max_new_tokens,
-    slots=slots,
-    cache_tokens=cache_tokens,
+    params,
+    cfg,
+    traj,
+    key,
+    sampling,
+    Limits(max_new_tokens, slots, cache_tokens),
   )
   return filled(traj, rows)
 
@@ -106,27 +134,12 @@ def decoded_rows(
   traj: Trajectories,
   key: Array,
   sampling: SamplingConfig,
-  *,
-  max_new_tokens: int,
-  slots: int | None,
-  cache_tokens: int | None = None,
-  make: Callable | None = None,
-  shared: Any = (),
-  by_prompt: Any = (),
+  limits: Limits,
+  drafting: Drafting | None = None,
 ) -> Rows:
-  """The rows of traj after decoding, see generate.
-
-  make: (shared, by_prompt, begun) -> (make of decode, begun); None: as they
-  are. shared is whole in every shard of rows, by_prompt has prompts in front.
-  """
-  max_tokens = traj.response_BT.shape[1]
+  """The rows of traj after decoding, see generate; drafting: None: plain."""
   params = rounded(params, sampling.weights)
-  rows = unfinished_rows(traj, key, max_new_tokens)
-  if sampling.stop_SV is not None:
-    rows = rows.replace(stop_B=stop_states(traj, sampling, 0))
-  if make is not None:
-    passes_B3 = jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
-    rows = rows.replace(passes_B3=passes_B3)
+  rows = _begun_rows(traj, key, sampling, limits, drafting is not None)
   policies = [params, *policies_of(sampling.transforms, params).values()]
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
@@ -140,27 +153,43 @@ def decoded_rows(
   def shard(weights, sampling, begun, rows, shared, by_prompt):
     """Row shards decode on their own: each narrows and stops by itself."""
     total, decoder = rows.length_B.shape[0], None
-    share = lambda number: -(-number * total // len(traj.length_B))
-    if cache_tokens is not None:
-      held = share(cache_tokens)
+
+    def share(number):
+      return -(-number * total // len(traj.length_B))
+
+    if limits.cache_tokens is not None:
+      held = share(limits.cache_tokens)
       decoder = functools.partial(PooledDecoder, cache_tokens=held)
-    if make is not None:
-      decoder, begun = make(shared, by_prompt, begun)
+    if drafting is not None:
+      decoder, begun = drafting.make(shared, by_prompt, begun)
     return decode(
       weights,
       cfg,
       sampling,
       begun,
       rows,
-      max_tokens=max_tokens,
-      new_tokens=max_new_tokens,
-      slots=total if slots is None else share(slots),
+      new_tokens=limits.max_new_tokens,
+      slots=total if limits.slots is None else share(limits.slots),
       make=decoder,
     )
 
   split = (False, False, True, True, False, True)
   by_rows = layout.by_rows(shard, split, traj.num_prompts)
+  shared = by_prompt = ()
+  if drafting is not None:
+    shared, by_prompt = drafting.shared, drafting.by_prompt
   return by_rows(weights, sampling, begun, rows, shared, by_prompt)
+
+
+def _begun_rows(traj, key, sampling, limits, drafted) -> Rows:
+  """The rows of traj before decoding; drafted: with counts of passes."""
+  rows = unfinished_rows(traj, key, limits.max_new_tokens)
+  if sampling.stop_SV is not None:
+    rows = rows.replace(stop_B=stop_states(traj, sampling, 0))
+  if drafted:
+    passes_B3 = jnp.zeros((*rows.length_B.shape, 3), jnp.int32)
+    rows = rows.replace(passes_B3=passes_B3)
+  return rows
 
 
 def filled(traj: Trajectories, rows: Rows) -> Trajectories:
@@ -203,7 +232,7 @@ def unfinished_rows(traj, key, max_new_tokens):
 def stop_states(
   traj: Trajectories, sampling: SamplingConfig, since_B: Array | int
 ) -> Array:
-  """After the tokens that rows have, from `since` on."""
+  """States of the stop automaton after each row's tokens from `since` on."""
 
   def step(t, state_B):
     after_B = sampling.follow(state_B, traj.response_BT[:, t])

@@ -1,16 +1,42 @@
 """Sampling as `generate` does it, by speculative decoding."""
 
+import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl_jax import models
 from rl_jax.rollouts import draft_memory
 from rl_jax.rollouts.draft_lookup import LookupDecoder, context_of
 from rl_jax.rollouts.draft_model import ModelDecoder
 from rl_jax.rollouts.drafts import DraftModel, Drafts
-from rl_jax.rollouts.generate import decoded_rows, filled, prepare_weights
+from rl_jax.rollouts.generate import (
+  Drafting,
+  Limits,
+  decoded_rows,
+  filled,
+  prepare_weights,
+)
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.types import Array, Trajectories
+
+
+@dataclasses.dataclass(frozen=True)
+class DraftSource:
+  """Where drafts come from; model: the shape of a DraftModel."""
+
+  drafts: Drafts
+  model: models.ModelConfig | None = None
+
+
+class Kept(NamedTuple):
+  """The arrays that drafts are made of.
+
+  memory: of draft_memory, or {}. model_params: those of a DraftModel, with
+  `head` if there is an acceptance head.
+  """
+
+  memory: draft_memory.Memory
+  model_params: Any = None
 
 
 def generate_with_drafts(
@@ -19,37 +45,27 @@ def generate_with_drafts(
   traj: Trajectories,
   key: Array,
   sampling: SamplingConfig,
-  memory: draft_memory.Memory,
-  model_params: Any = None,
+  kept: Kept,
   *,
-  drafts: Drafts,
-  model: models.ModelConfig | None = None,
-  max_new_tokens: int,
-  slots: int | None = None,
+  source: DraftSource,
+  limits: Limits,
 ) -> tuple[Trajectories, draft_memory.Memory, Array]:
   """generate by speculative decoding: the same tokens (tier E2).
 
   Of a DraftModel that is coupled by rejection the tokens have the distribution
   of those of generate.
 
-  memory: of draft_memory, or {}. model, model_params: those of DraftModel;
-  the latter with `head` if there is an acceptance head.
-
   Returns:
     traj, the memory with its responses, and int32[3]: forward passes of rows
-    behind their prompts, the tokens that these passes added, and the tokens
+    after their prompts, the tokens that these passes added, and the tokens
     that were drafted for them.
   """
-  if isinstance(drafts, DraftModel):
-    source = _by_model(drafts, model, model_params, traj)
+  memory = kept.memory
+  if isinstance(source.drafts, DraftModel):
+    drafting = _by_model(source.drafts, source.model, kept.model_params, traj)
   else:
-    source = _by_lookup(drafts, memory, traj)
-  rows = decoded_rows(
-    *(params, cfg, traj, key, sampling),
-    max_new_tokens=max_new_tokens,
-    slots=slots,
-    **source,
-  )
+    drafting = _by_lookup(source.drafts, memory, traj)
+  rows = decoded_rows(params, cfg, traj, key, sampling, limits, drafting)
   traj = filled(traj, rows)
   if memory:
     memory = draft_memory.remembered(memory, traj)
@@ -57,8 +73,8 @@ def generate_with_drafts(
   return traj, memory, rows.passes_B3.sum(axis=0)
 
 
-def _by_lookup(drafts, memory, traj) -> dict[str, Any]:
-  """Arguments of decoded_rows."""
+def _by_lookup(drafts, memory, traj) -> Drafting:
+  """By what occurs before in the row or in the last response."""
   previous_NT = None
   if memory:
     previous_NT = draft_memory.recalled(memory, traj.prompt_id_N)
@@ -72,11 +88,11 @@ def _by_lookup(drafts, memory, traj) -> dict[str, Any]:
 
   prompts = (traj.prompt_NP, traj.prompt_mask_NP)
   context_NC = context_of(drafts, *prompts, previous_NT)
-  return {'make': make, 'by_prompt': context_NC}
+  return Drafting(make, by_prompt=context_NC)
 
 
-def _by_model(drafts, model, params, traj) -> dict[str, Any]:
-  """The same."""
+def _by_model(drafts, model, params, traj) -> Drafting:
+  """By another model."""
 
   def make(shared, own, begun):
     weights, head = shared
@@ -90,8 +106,8 @@ def _by_model(drafts, model, params, traj) -> dict[str, Any]:
     return decoder, [*begun, own]
 
   prompts = (traj.prompt_NP, traj.prompt_mask_NP)
-  return {
-    'make': make,
-    'shared': (prepare_weights(params, model), params.get('head')),
-    'by_prompt': models.prefill(params, model, *prompts),
-  }
+  return Drafting(
+    make,
+    shared=(prepare_weights(params, model), params.get('head')),
+    by_prompt=models.prefill(params, model, *prompts),
+  )

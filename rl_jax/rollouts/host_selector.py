@@ -1,17 +1,22 @@
-"""Which prompts come next, decided on the host before a dispatch."""
+"""Selects the next prompts on the host, before a dispatch."""
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import GroupSummary
 
 
 class PromptSelector(Protocol):
   """What chooses the prompts of a source."""
+
+  # What a rollout piece remembers between rollouts; None: nothing.
+  memory: Any
 
   @property
   def state(self) -> Any:
@@ -27,8 +32,28 @@ class PromptSelector(Protocol):
     """Gives the selector the outcomes of the prompts; summary: NumPy arrays."""
 
 
+class SavedSelector(Stateful):
+  """What checkpoints hold of a selector."""
+
+  name: ClassVar[str] = 'selector'
+
+  def __init__(self, selector: PromptSelector):
+    self._selector = selector
+
+  def arrays(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'selector': self._selector.state}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del host
+    self._selector.state = arrays['selector']
+
+
 class HostSelector:
   """A selector (pure jnp) run on the host's CPU device."""
+
+  memory = None
 
   def __init__(self, selector: Any, num_prompts: int, key: jax.Array):
     self._cpu = jax.local_devices(backend='cpu')[0]

@@ -1,17 +1,21 @@
-"""Rounds of trajectories laid end to end, and groups picked out of them."""
+"""Concatenates rounds of trajectories and selects groups from them."""
 
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
+from rl_jax import checks
 from rl_jax.types import Trajectories
 
 
 def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
   """Pads prompts to a common width and adds missing reward components."""
   more = width - traj.prompt_NP.shape[1]
-  pad = lambda x: jnp.pad(x, ((0, 0), (more, 0)))
+
+  def pad(x):
+    return jnp.pad(x, ((0, 0), (more, 0)))
+
   zeros = jnp.zeros_like(traj.reward_B)
   return traj.replace(
     prompt_NP=pad(traj.prompt_NP),
@@ -34,14 +38,14 @@ def laid_end_to_end(trajs: Sequence[Trajectories]) -> Trajectories:
 
 
 def join_rounds(trajs: Sequence[Trajectories]) -> Trajectories:
-  """All groups of several rounds laid end to end."""
+  """Concatenates all groups of several rounds."""
   return laid_end_to_end(alike(*trajs))
 
 
 def take_from_rounds(
   trajs: Sequence[Trajectories], group_N: jax.Array
 ) -> Trajectories:
-  """Groups picked out of several rounds laid end to end."""
+  """Selects groups from several concatenated rounds."""
   num_prompts = trajs[0].num_prompts
 
   def take(*xs):
@@ -61,7 +65,7 @@ def join_chunks(
 ) -> Trajectories:
   """Groups of the G rows of `first` and those of M chunks, or of no chunk.
 
-  place_NM: the groups of `more`, laid end to end, that are the chunks of each
+  place_NM: the groups of `more`, concatenated, that are the chunks of each
   prompt; below 0: none, and G rows that are invalid and weigh nothing.
   foreign_NM: 1 for chunks that were sampled under another prompt, which the
   rows say as 'foreign_B'; None: there are none, and no such entry.
@@ -83,7 +87,7 @@ def join_chunks(
     foreign_NM = jnp.pad(foreign_NM, ((0, 0), (1, 0)))
     extras['foreign_B'] = jnp.repeat(foreign_NM.reshape(-1), G)
   return rows.replace(
-    **{name: getattr(first, name) for name in of_prompts},
+    **checks.values(first, of_prompts),
     extras=extras,
     group_size=G * (1 + M),
     mask_BT=rows.mask_BT * live_B[:, None],

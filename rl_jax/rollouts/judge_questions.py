@@ -1,6 +1,6 @@
 """What a judge is asked about the responses to a prompt, and its verdict.
 
-Text and numbers on the host alone; who answers is `judges`.
+Text and numbers on the host only; who answers is `judges`.
 """
 
 from collections.abc import Mapping, Sequence

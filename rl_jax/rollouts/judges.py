@@ -7,7 +7,7 @@ filters, selectors and logs know them.
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from rl_jax.rollouts.rubric import Reviser, Rubric
 from rl_jax.rollouts.stop import Stop
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.verification.pool import Outcome
 
 # What a reader is given: token ids of questions.
@@ -43,13 +44,15 @@ class Asked:
   reviser: Reviser | None = None
 
 
-class Judges:
+class Judges(Stateful):
   """weights: what each adds to the reward of the task, by name.
 
-  rubrics: by name; their `state` is JSON-able and belongs in checkpoints.
+  rubrics: by name; their `state` is JSON-able, and checkpoints hold it.
   beats_NGG: of the last call, how often sample i beats sample j of its prompt,
   by the first judge of pairs that has a weight; None without one.
   """
+
+  name: ClassVar[str] = 'judges'
 
   def __init__(self, judges: Sequence[Asked] = ()):
     self._judges, self._policy = tuple(judges), None
@@ -69,7 +72,9 @@ class Judges:
     return [x.source.name for x in self._judges if x.source.compares]
 
   def begin(self, params: Any) -> None:
-    """Of an iteration; params: that sample, for judges that are the policy."""
+    """Begins an iteration; params: the policy's, for judges that are the
+    policy.
+    """
     if not self._judges:
       return  # nothing that would keep the weights
     self._policy = params
@@ -77,7 +82,9 @@ class Judges:
       rubric.begin(params)
 
   def of_evaluation(self, params: Any) -> 'Judges':
-    """With the rubrics of now, which stay; params: those that sample."""
+    """Judges with the current rubrics, which stay; params: those that
+    sample.
+    """
     fixed = []
     for one in self._judges:
       text = self.rubrics[one.source.name].text
@@ -89,12 +96,17 @@ class Judges:
 
   @property
   def state(self) -> dict[str, Any]:
-    """Of the rubrics, by name."""
+    """The states of the rubrics, by name."""
     return {name: rubric.state for name, rubric in self.rubrics.items()}
 
-  @state.setter
-  def state(self, value: dict[str, Any]) -> None:
-    for name, state in value.items():
+  def host(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'judges': self.state}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del arrays
+    for name, state in host.get('judges', {}).items():
       self.rubrics[name].state = state
 
   def add(
@@ -122,7 +134,7 @@ class Judges:
     group_size: int,
     kind: str,
   ) -> list[Outcome]:
-    """As `add`, by the judges that compare responses.
+    """Adds, like `add`, the verdicts of the judges that compare responses.
 
     Groups hold rows of policy and opponent; kind: the pairs that a judge of
     pairs is asked about, see ops.rivals.
@@ -132,7 +144,7 @@ class Judges:
     return self._add(of, outcomes, examples, texts, group_size, rival_GG)
 
   def metrics(self) -> dict[str, float]:
-    """Of the last call: the share of answers that could not be read."""
+    """The share of unreadable answers in the last call, and rubric versions."""
     if not self._unread:
       return {}
     versions = [state['version'] for state in self.state.values()]
@@ -154,7 +166,7 @@ class Judges:
     return found
 
   def _judged(self, judge, outcomes, texts, groups):
-    """Of one judge, in one call for all prompts."""
+    """Outcomes with the numbers of one judge, asked once for all prompts."""
     source, rubric = judge.source, self.rubrics[judge.source.name]
     texts, judged = [source.told(said) for said in texts], []
     asked = groups.questions(source, texts, rubric.text)
@@ -196,7 +208,7 @@ class _Groups:
   rival_GG: np.ndarray | None
 
   def questions(self, source, texts, rubric):
-    """Of one judge, a list for each prompt."""
+    """The questions of one judge, a list for each prompt."""
     asked = []
     for n, example in enumerate(self.examples):
       rows = range(n * self.size, (n + 1) * self.size)
@@ -220,7 +232,7 @@ NO_JUDGES = Judges()
 
 @dataclasses.dataclass(frozen=True)
 class Reader:
-  """Reads probabilities of labels, values or answers behind questions.
+  """Reads probabilities of labels, values or answers after questions.
 
   rows: questions a call. engine, stop: for answers in text. width: tokens that
   questions are padded to; 0: a power of two that holds the longest of a call.
@@ -292,7 +304,7 @@ def numbers_behind(
 ) -> jax.Array:
   """sum_k p_k values_k of the next token, or the value head, [N].
 
-  p = softmax of the logits of label_ids; without any the value behind the last
+  p = softmax of the logits of label_ids; without any the value after the last
   token of the prompt.
   """
   N = len(prompt_NP)

@@ -4,21 +4,23 @@ With s = rollout.staleness the rollout of iteration k + 1 is sampled from
 
   theta_{k-s}, or theta_0 where k < s
 
-the schedule of a sampler that is s updates behind a trainer beside it. Between
-iterations the history is ((theta_{k-s}, step), ..., (theta_{k-1}, step)), each
-with the optimizer steps that made it; s = 0 has none. The functions are pure,
-so that the loop and a scanned run share them.
+the schedule of a sampler whose weights are s updates older than those of a
+trainer beside it. Between iterations the history is ((theta_{k-s}, step), ...,
+(theta_{k-1}, step)), each with the optimizer steps that made it; s = 0 has
+none. The functions are pure, so that the loop and a scanned run share them.
 """
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Array
 
 History = tuple[tuple[Any, Array | int], ...]
 
 
 def initial(staleness: int, params: Any, step: Array | int) -> History:
-  """Before the first iteration; params must outlive the updates."""
+  """The history before the first iteration; params must outlive the updates."""
   return ((params, step),) * staleness
 
 
@@ -32,6 +34,44 @@ def sampler(
 def pushed(history: History, params: Any, step: Array | int) -> History:
   """The history after an update of params, of which it keeps those before."""
   return (*history[1:], (params, step)) if history else ()
+
+
+class LaggedWeights(Stateful):
+  """The history of a run of the loop.
+
+  keep: copies weights, so that they outlive the updates.
+  """
+
+  name: ClassVar[str] = 'lagged weights'
+
+  def __init__(self, staleness: int, params: Any, keep: Callable[[Any], Any]):
+    self._keep = keep
+    kept = keep(params) if staleness else None
+    self.history = initial(staleness, kept, 0)
+
+  def sampler(self, params: Any, step: Array | int) -> tuple[Any, Array | int]:
+    """See the function of that name."""
+    return sampler(self.history, params, step)
+
+  def push(self, params: Any, step: Array | int) -> None:
+    """Keeps the weights that the next update takes, if rollouts are stale."""
+    if self.history:
+      self.history = pushed(self.history, self._keep(params), step)
+
+  def arrays(self) -> dict[str, Any]:
+    """The weights, if rollouts are stale."""
+    weights = [params for params, _ in self.history]
+    return {'lagged_weights': weights} if weights else {}
+
+  def host(self) -> dict[str, Any]:
+    """Their optimizer steps."""
+    return {'lagged_steps': [step for _, step in self.history]}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    weights = arrays.get('lagged_weights', ())
+    steps = host.get('lagged_steps', ())
+    self.history = tuple(zip(weights, steps, strict=True))
 
 
 def check(rollout: Any, max_logp_gap: float | None) -> None:

@@ -31,7 +31,7 @@ def check_learned(config: Any) -> None:
 
 
 def _check_pairs(config: Any) -> None:
-  """Raises ValueError if win rates would be of rows that are no whole group.
+  """Raises ValueError if win rates would be of rows that are not a whole group.
 
   They are how often a response beats the others that its question knew of.
   """
@@ -77,7 +77,7 @@ def _named(sources: Iterable[Any], kind: type, field: str, taken: set[str]):
   seen = set(taken)
   for one in sources:
     if not isinstance(one, kind):
-      raise ValueError(f'{field} holds {one!r}, which is no {kind.__name__}')
+      raise ValueError(f'{field} holds {one!r}, which is not a {kind.__name__}')
     if one.name in seen:
       raise ValueError(
         f'{field}: the name {one.name!r} is taken by another component; they '

@@ -65,14 +65,15 @@ class LoggedSet(PromptSet):
 
   def check_labels(self, method: Method) -> None:
     """Raises ValueError if a piece reads what the data do not have, or if the
-    method learns every response of pairs, the rejected one, too. Of a mixture
-    each part is looked at."""
-    sizes = getattr(self.task, 'sizes', lambda split: [1])(self.split)
+    method learns every response of pairs, the rejected one, too. Each part of a
+    mixture is examined.
+    """
+    sizes = self.task.sizes(self.split)
     starts = itertools.accumulate(sizes, initial=0)
     for size, start in zip(sizes, starts, strict=False):
       if size:
         example = self._example(start)
-        self._check_labels(method, base.logged(self.task, example))
+        self._check_labels(method, self.task.logged(example))
 
   def _check_labels(self, method, records):
     first, labels = records[0], [x.label for x in records[: self.num_responses]]
@@ -84,7 +85,7 @@ class LoggedSet(PromptSet):
       raise ValueError(
         f'rollout.group_size = {len(labels)}: the method would learn the '
         'rejected responses as the chosen ones; set it to 1, which reads the '
-        'chosen ones alone'
+        'chosen ones only'
       )
     for path, piece in method.pieces():
       if first.distance is None and _DISTANCE in piece.reads:
@@ -108,7 +109,7 @@ class LoggedSet(PromptSet):
     Raises: OverlongPromptError names a response with too many tokens.
     """
     where, found = self.where(example), []
-    records = base.logged(self.task, example)[: self.num_responses]
+    records = self.task.logged(example)[: self.num_responses]
     for number, logged in enumerate(records):
       try:
         ids, trained = encode_logged(example, logged, self.tokenizer)

@@ -4,7 +4,6 @@ from typing import Any
 
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.tasks import base
 
 
 def reads_mismatched(method: Method) -> bool:
@@ -40,7 +39,7 @@ def check_logged(
       'rollout.logged_prompts = 1, but the method reads the response to '
       'another prompt of the batch: set it to 2 or more'
     )
-  if rollout.turns is not None and not hasattr(task, 'logged'):
+  if rollout.turns is not None and not task.supports('logged'):
     raise ValueError(
       f'rollout.logged_prompts = {count} with rollout.turns: the data of '
       f'{type(task).__name__} hold no episodes'
@@ -51,7 +50,7 @@ def check_logged(
       f'recorded and played episodes; set it to {rollout.num_prompts}'
     )
   for name in ('group_filter', 'rollout'):
-    if getattr(method, name) is not None:
+    if method.slot(name) is not None:
       raise ValueError(
         f'method.{name} draws further samples, so rollout.logged_prompts = '
         f'{count} must be 0'
@@ -66,12 +65,12 @@ def check_logged(
 def check_recorded(task: Any, group_size: int, method: Method) -> None:
   """Raises ValueError if groups are not those of the data; reads the data.
 
-  A group of one is the first response alone: of a pair the chosen one.
+  A group of one is the first response only: of a pair the chosen one.
   """
   more = reads_mismatched(method)
   if group_size == 1 and not more:
     return
-  responses = base.num_logged(task)
+  responses = task.num_logged
   size = responses + more
   if group_size != size:
     for path, piece in method.pieces():

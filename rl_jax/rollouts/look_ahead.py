@@ -1,6 +1,7 @@
 """Beam search that ranks by a heuristic of what each token leads to (DeAL)."""
 
 from collections.abc import Callable
+import dataclasses
 from typing import Any
 
 import jax
@@ -17,6 +18,20 @@ from rl_jax.types import Array, Trajectories
 Heuristic = Callable[[Any, Array, Array], Array]
 
 
+@dataclasses.dataclass(frozen=True)
+class LookAheadConfig:
+  """How wide and how far look_ahead searches.
+
+  beams: that are kept of a prompt. candidates: tokens that continue each of
+  them. tokens: that continue each candidate greedily. max_new_tokens: of a row.
+  """
+
+  beams: int
+  candidates: int
+  tokens: int
+  max_new_tokens: int
+
+
 def look_ahead(
   params: dict[str, Any],
   cfg: models.ModelConfig,
@@ -26,10 +41,7 @@ def look_ahead(
   inputs: Any,
   *,
   weight: Array | float,
-  beams: int,
-  candidates: int,
-  tokens: int,
-  max_new_tokens: int,
+  search: LookAheadConfig,
 ) -> Trajectories:
   """Fills empty rows, one a prompt, as beam_search does.
 
@@ -44,23 +56,26 @@ def look_ahead(
   with one of each it is greedy decoding.
 
   heuristic: a reward model or a rule, jittable, read with `inputs`, arrays
-  [N, ...], as rows of their prompts. Tokens behind length_B are not of a row.
+  [N, ...], as rows of their prompts. Tokens after length_B are not of a row.
   Source: "DeAL: Decoding-time Alignment for Large Language Models",
   reconstructed from the abstract.
   Raises: ValueError as beam_search, and for numbers of beams, candidates or
     tokens that do not fit.
   """
-  if not (beams >= 1 and 1 <= candidates <= cfg.vocab_size and tokens >= 0):
+  beams, candidates = search.beams, search.candidates
+  if not (
+    beams >= 1 and 1 <= candidates <= cfg.vocab_size and search.tokens >= 0
+  ):
     raise ValueError(
       f'look_ahead: beams = {beams} must be 1 at least, candidates = '
-      f'{candidates} in [1, {cfg.vocab_size}] and tokens = {tokens} not below 0'
+      f'{candidates} in [1, {cfg.vocab_size}] and tokens = {search.tokens} not '
+      'below 0'
     )
-  limit = min(traj.response_BT.shape[1], max_new_tokens)
-  fixed = (weight, heuristic, candidates, tokens)
+  limit = min(traj.response_BT.shape[1], search.max_new_tokens)
 
   def make(weights, sampling, inputs):
     single = Search(weights, cfg, sampling, 1, limit)
-    return _LookAhead(single, beams, inputs, *fixed)
+    return _LookAhead(single, search, heuristic, inputs, weight)
 
   return beam_search.search_rows(params, cfg, traj, sampling, make, inputs)
 
@@ -69,17 +84,22 @@ class _LookAhead(Search):
   """single: the search with one beam, which decodes greedily."""
 
   def __init__(
-    self, single, beams, inputs, weight, heuristic, candidates, tokens
+    self,
+    single: Search,
+    search: LookAheadConfig,
+    heuristic: Heuristic,
+    inputs: Any,
+    weight: Array | float,
   ):
     super().__init__(
-      single.weights, single.cfg, single.sampling, beams, single.limit
+      single.weights, single.cfg, single.sampling, search.beams, single.limit
     )
     self.single, self.inputs = single, inputs
     self.weight, self.heuristic = weight, heuristic
-    self.candidates, self.tokens = candidates, tokens
+    self.candidates, self.tokens = search.candidates, search.tokens
 
   def goes_on(self, s):
-    """Until all have ended: one with a smaller score may be better later."""
+    """True until all beams have ended: a smaller score may become the best."""
     return (s.t < self.limit) & ~s.ended_B.all()
 
   def step(self, s):
@@ -95,7 +115,7 @@ class _LookAhead(Search):
     return beam_search.rows(found, best_NW.ravel())
 
   def scores(self, found: Beams) -> Array:
-    """Of candidates; -inf where there is no beam."""
+    """Scores of the candidates; -inf where there is no beam."""
     end = jnp.minimum(found.t + self.tokens, self.limit)
     ahead = lax.while_loop(
       lambda s: (s.t < end) & ~s.ended_B.all(), self.single.step, found

@@ -11,7 +11,7 @@ def repeated(context_WC: Array, end_W: Array, ngram: int, tokens: int) -> Array:
   """The next tokens of each row, guessed: int32[W, K], K = tokens.
 
   Of the places where the longest end of the row, up to ngram tokens, occurs
-  before, the last one counts; the guess is what stands behind it, again and
+  before, the last one counts; the guess is what follows it, again and
   again if the row ends first. Without such a place it has no meaning.
 
   Source: prompt lookup (Saxena 2023, apoorvumang/prompt-lookup-decoding).
@@ -19,7 +19,7 @@ def repeated(context_WC: Array, end_W: Array, ngram: int, tokens: int) -> Array:
   Args:
     context_WC: tokens, NOTHING where there is none; those from end on are not
       read.
-    end_W: the first place behind each row, at least 1.
+    end_W: the first place after each row, at least 1.
   """
   place_1C = jnp.arange(context_WC.shape[1])[None]
   end_W1 = end_W[:, None]

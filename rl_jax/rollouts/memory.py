@@ -22,7 +22,7 @@ class RememberingSelector:
 
   @property
   def state(self) -> dict[str, Any]:
-    """Of the selector and of the memory."""
+    """The states of the selector and of the memory."""
     return {'prompts': self.prompts.state, self.memory.name: self.memory.state}
 
   @state.setter

@@ -13,14 +13,16 @@ from rl_jax.types import GroupSummary
 
 
 class MixedSelector:
-  """The interface of HostSelector over data sets that lie one behind the other.
+  """The interface of HostSelector over data sets that lie one after the other.
 
     k_{n+1} = argmax_k w_k (n + 1) - d_k        the first of equal ones
 
   after n draws, d_k of them from data set k, with sum_k w_k = 1: |d_k - w_k n|
   does not grow with n, and is below 1 for two data sets. The state is d and the
-  states of the selectors; one data set is the selector alone.
+  states of the selectors; with one data set it is that selector.
   """
+
+  memory = None
 
   def __init__(
     self,

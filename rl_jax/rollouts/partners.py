@@ -17,7 +17,7 @@ from rl_jax.models.partner_source import Partner
 from rl_jax.rollouts.judges import Read
 from rl_jax.rollouts.players import Episode
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import Ask, asked_by
+from rl_jax.tasks.environments.base import Ask
 from rl_jax.verification.sessions import Answer, Request
 
 _MOST = 64  # so many questions between two turns are too many
@@ -42,14 +42,14 @@ class Asked:
 
 
 class Partners:
-  """Lets episodes go on until the policy's turn, or to their end."""
+  """Lets episodes continue until the policy's turn, or to their end."""
 
   def __init__(self, partners: Sequence[Asked] = ()):
     self._partners = {one.source.name: one for one in partners}
     self._asks, self._seconds = 0, 0.0
 
   def begin(self) -> None:
-    """Of a round, for the metrics."""
+    """Begins a round: resets the counts of the metrics."""
     self._asks, self._seconds = 0, 0.0
 
   def metrics(self) -> dict[str, float]:
@@ -124,7 +124,7 @@ def _unknown(one, known):
 
 
 def _answers(partner, asked):
-  """Of one partner: all texts in one call, all log-probs in another."""
+  """Asks one partner: all texts in one call, all log-probs in another."""
   found, texts, pairs = {}, {}, {}
   for one in asked:
     try:
@@ -165,13 +165,13 @@ def check(config: Any) -> None:
   names = []
   for one in config.partners:
     if not isinstance(one, Partner):
-      raise ValueError(f'partners holds {one!r}, which is no Partner')
+      raise ValueError(f'partners holds {one!r}, which is not a Partner')
     names.append(one.name)
   if len(set(names)) < len(names):
     raise ValueError(f'partners: names occur twice: {names}')
   tasks = [config.task, *(one.task for one in config.evaluation.sets)]
   asked = {
-    name for task in tasks if task is not None for name in asked_by(task)
+    name for task in tasks if task is not None for name in task.traits.asks
   }
   if lacking := sorted(asked - set(names)):
     raise ValueError(

@@ -85,8 +85,11 @@ class Episode:
     """The episode is invalid; the first ones of a process are logged."""
     self.failure = ('invalid', text)
     logging.log_first_n(
-      *(logging.WARNING, 'the episode of example %s is invalid: %s'),
-      *(_LOGGED, getattr(self.example, 'id', '?'), text),
+      logging.WARNING,
+      'the episode of example %s is invalid: %s',
+      _LOGGED,
+      self.example.id,
+      text,
     )
 
   def asks(self) -> Ask | None:
@@ -155,21 +158,21 @@ class Player:
     return self.role in self.episode.roles
 
   def heard(self) -> str:
-    """What was said since its last turn, or behind the first observation."""
+    """What was said since its last turn, or after the first observation."""
     start = self._unheard()
     forgotten = self._forgotten(start)
     start = start if forgotten is None else forgotten
     return self._text(start, len(self.episode.said))
 
   def remembers(self) -> list[tuple[int, str | None]] | None:
-    """Of all its turns these before what it hears next; None: all."""
+    """The turns that it remembers before its next observation; None: all."""
     forgotten = self._forgotten(self._unheard())
     return (
       None if forgotten is None else self.episode.said[forgotten]['history']
     )
 
   def _unheard(self) -> int:
-    """The first reply behind its last turn, or behind the beginning."""
+    """The first reply after its last turn, or after the beginning."""
     own = self._own()
     return own[-1] + 1 if own else self.episode.begun
 
@@ -250,7 +253,7 @@ class Player:
     return [n for n, role in enumerate(self.episode.roles) if role == self.role]
 
   def _rewards(self) -> list[dict[str, float]]:
-    """By turn; what comes in turns of others counts in the last own one.
+    """Rewards by turn; those in turns of others count in its own last one.
 
     What comes before its first turn is of that turn; a beginning has none.
     """
@@ -269,12 +272,12 @@ class Player:
     return ''.join(self.part(reply['observation']) for reply in said)
 
   def part(self, value: Any) -> Any:
-    """Of what is said or rewarded, its own."""
+    """The player's own part of what is said or rewarded."""
     return value if self.episode.players == 1 else value[self.role]
 
 
 def episode_metrics(records: Sequence[dict[str, Any]]) -> dict[str, float]:
-  """Of records of players; without any there are no means.
+  """Metrics of the records of players; without records there are no means.
 
   Failed rows are counted as reward errors, and so are lost turns.
   """

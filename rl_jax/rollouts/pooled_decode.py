@@ -2,7 +2,7 @@
 
 Rows take a block when they need one. Where none is free they wait for rows that
 end, with their tokens, so that short responses leave room for long ones. Draws
-depend on counters alone: tokens are those of a cache for all (tier E2).
+depend only on counters: tokens are those of a cache for all (tier E2).
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,6 @@ import numpy as np
 from rl_jax.checks import INT32
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 from rl_jax.tasks.base import PLACE, SPLITS, Example
-from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.templates import encode_prompt
 
 # Of larger splits some rows are checked at start, the others as they are drawn.
@@ -37,7 +36,7 @@ class PromptSet:
     overlong: str = 'error',
   ):
     self.task, self.split, self.tokenizer = task, split, tokenizer
-    self.players = players_of(task)  # prompts that an index has in a batch
+    self.players = task.traits.players  # prompts that an index has in a batch
     self.max_prompt_tokens = max_prompt_tokens
     self._overlong, self._warnings = overlong, RepeatedWarnings()
     total = self._total = task.num_prompts(split)
@@ -113,7 +112,7 @@ class PromptSet:
     return self.task.example(self.split, example_id)
 
   def _usable(self, example):
-    """At start: whether it fits, or an error as configured."""
+    """Whether the prompt fits; raises, if so configured, where it does not."""
     try:
       self._encode(example)
     except OverlongPromptError:

@@ -26,7 +26,7 @@ def fetch_responses(
   finished, sampled (tokens of the policy): of all rows, a number each.
   """
   every = {'length': traj.length_B, 'finished': traj.finished_B}
-  if traj.turn_BT is not None or traj.extras:  # rows may have been begun
+  if traj.turn_BT is not None or traj.extras:  # rows may have been started
     every['sampled'] = _row_sums(traj.mask_BT)
   own = {'response': traj.response_BT, 'logp': traj.logp_behaviour_BT}
   rows = own_rows(num_prompts, traj.group_size)

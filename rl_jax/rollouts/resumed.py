@@ -1,4 +1,4 @@
-"""Episodes that go on: their recorded turns are repeated."""
+"""Episodes that continue: their recorded turns are repeated."""
 
 from collections.abc import Callable
 import dataclasses
@@ -16,7 +16,7 @@ from rl_jax.types import ENVIRONMENT, PAD
 class Recorded:
   """Rows on the host that wait inside a turn, the open one.
 
-  live_B: rows that go on; the others take no part. Of these the open turn is
+  live_B: rows that continue; the others take no part. Of these the open turn is
   the last that a token has; all turns before it were taken.
   """
 
@@ -27,7 +27,7 @@ class Recorded:
 
   @property
   def open_B(self) -> np.ndarray:
-    """The turn that each row is in; 0 where it does not go on."""
+    """The turn that each row is in; 0 where it does not continue."""
     last_B = np.where(self.kind_BT != PAD, self.turn_BT, 0).max(axis=1)
     return np.where(self.live_B, last_B, 0).astype(np.int32)
 
@@ -64,8 +64,8 @@ def repeat(
 ) -> None:
   """Takes the turns before the open one again.
 
-  players: of `rows`; each is alone in its episode, which has begun. An episode
-  that says something else, or ends sooner, fails as a `mismatch`.
+  players: of `rows`; each is the only player of its episode, which has started.
+  An episode that says something else, or ends sooner, fails as a `mismatch`.
   """
   open_B = recorded.open_B
   pairs = list(zip(rows, players, strict=True))

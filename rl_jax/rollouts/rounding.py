@@ -19,7 +19,10 @@ def rounded(params: dict[str, Any], how: str) -> dict[str, Any]:
   """
   if how == TRAINER:
     return params
-  matrices = lambda x: _rounded(x, how) if x.ndim > 1 else x
+
+  def matrices(x):
+    return _rounded(x, how) if x.ndim > 1 else x
+
   return {
     name: jax.tree.map(matrices, tree) if name in ('model', 'lora') else tree
     for name, tree in params.items()

@@ -66,18 +66,17 @@ def joined(rounds: Sequence[Round]) -> Round:
   first = rounds[0]
   if len(rounds) == 1:
     return first
-  every = lambda name: [getattr(one, name) for one in rounds]
-  beats = [one for one in every('beats_NGG') if one is not None]
+  beats = [one.beats_NGG for one in rounds if one.beats_NGG is not None]
   return dataclasses.replace(
     first,
-    indices=np.concatenate(every('indices')),
-    examples=list(chain(*every('examples'))),
-    texts=list(chain(*every('texts'))),
-    errors=list(chain(*every('errors'))),
-    reward_NG=np.concatenate(every('reward_NG')),
-    tokens=sum(every('tokens')),
+    indices=np.concatenate([one.indices for one in rounds]),
+    examples=list(chain(*(one.examples for one in rounds))),
+    texts=list(chain(*(one.texts for one in rounds))),
+    errors=list(chain(*(one.errors for one in rounds))),
+    reward_NG=np.concatenate([one.reward_NG for one in rounds]),
+    tokens=sum(one.tokens for one in rounds),
     responses={
-      name: np.concatenate([one[name] for one in every('responses')])
+      name: np.concatenate([one.responses[name] for one in rounds])
       for name in first.responses
     },
     metrics=metrics_of(rounds),

@@ -35,13 +35,17 @@ class Reviser:
     return found.strip() or rubric
 
   def _answers(self, policy, template, texts):
-    """To questions that are short enough; a warning counts the others."""
+    """Answers to the questions that are short enough; a warning counts
+    others.
+    """
     ids = [self.encode(filled(template, slots)) for slots in texts]
     short = [x for x in ids if len(x) <= self.source.max_tokens]
     if len(short) < len(ids):
       logging.warning(
         '%d of %d questions about a rubric are longer than max_tokens = %d',
-        *(len(ids) - len(short), len(ids), self.source.max_tokens),
+        len(ids) - len(short),
+        len(ids),
+        self.source.max_tokens,
       )
     params = policy if self.params is None else self.params
     return self.read(params, short) if short else []
@@ -61,11 +65,11 @@ class Rubric:
 
   @property
   def text(self) -> str:
-    """Of the slot {rubric}."""
+    """The text of the slot {rubric}."""
     return self.state['text']
 
   def begin(self, policy: Any) -> None:
-    """Of an iteration: a revision, if it is due."""
+    """Begins an iteration: revises the rubric if that is due."""
     if self._reviser is None:
       return
     state = self.state = dict(self.state)

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.rollouts.resumed import Recorded
 from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
@@ -12,7 +13,7 @@ from rl_jax.types import POLICY, Trajectories
 
 
 class Sampler:
-  """Generation rounds of one iteration; each has group serials of its own."""
+  """Generation rounds of one iteration; each has its own group serials."""
 
   def __init__(self, collector, params, policy_version, first_serial, score):
     """score: what `collect` scores rows with."""
@@ -22,7 +23,7 @@ class Sampler:
     self.task, self.key = collector.task, collector.key
     self.tokenizer = collector.prompts.tokenizer
     self.row_inputs = collector.jitted(collector.row_inputs)
-    self.memory = getattr(collector.selector, 'memory', None)
+    self.memory = collector.selector.memory
     self.examples = []  # of the rows that `start` is beginning
 
   def fits(self, example: Any) -> bool:
@@ -38,7 +39,7 @@ class Sampler:
   ) -> Trajectories:
     """Responses to encoded prompts of the examples.
 
-    transforms: of the sampling distribution, behind those of the method.
+    transforms: of the sampling distribution, after those of the method.
     piece: a rollout piece that may begin the rows.
     """
     self.examples = examples
@@ -66,20 +67,20 @@ class Sampler:
     return judged
 
   def grow(self, traj: Trajectories, done: Round) -> tuple[Trajectories, Round]:
-    """As go_on, with the rewarded rows."""
+    """Continues rows as `go_on` does, and verifies them."""
     traj, given_B = self._continued(traj, done)
     return self._collector.verify(traj, done.examples, done.indices, given_B)
 
   def replay(
     self, traj: Trajectories, done: Round
   ) -> tuple[Trajectories, Round]:
-    """Verified episodes of the prompts of `done` that go on inside a turn.
+    """Verified episodes of the prompts of `done` that continue inside a turn.
 
     traj: replicated rows that end in their open turn; `turn_BT` of its tokens
     is its number. Turns before it are repeated. Finished rows take no part.
     """
     names = ('response_BT', 'kind_BT', 'turn_BT', 'finished_B')
-    host = processes.read({name: getattr(traj, name) for name in names})
+    host = processes.read(checks.values(traj, names))
     recorded = Recorded(live_B=~host.pop('finished_B'), **host)
     given_B = (host['kind_BT'] == POLICY).sum(axis=1)
     traj = processes.put(traj, self._collector.rows)

@@ -1,4 +1,4 @@
-"""From logits to a token: how tokens are drawn, and the draw."""
+"""Draws tokens from logits: the settings, and the draw."""
 
 import math
 from typing import Any
@@ -40,12 +40,12 @@ class SamplingConfig(struct.PyTreeNode, kw_only=True):
 
   @classmethod
   def ended_by(cls, stop: Stop, **fields: Any) -> 'SamplingConfig':
-    """With what ends a response from a Stop."""
+    """A configuration whose responses end as a Stop says."""
     return cls(eos_ids=stop.ids, stop_SV=stop.table, **fields)
 
   @property
   def may_end(self) -> bool:
-    """False: responses end by their length alone."""
+    """False: responses end by their length only."""
     return bool(self.eos_ids) or self.stop_SV is not None
 
   def follow(self, state_B: Array, token_B: Array) -> Array:

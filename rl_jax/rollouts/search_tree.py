@@ -70,7 +70,7 @@ class Search:
     return pairs
 
   def _iteration(self, root: Node) -> Generator[Node, list[Node], None]:
-    """From the root down to the limit of depth, and back once.
+    """Descends once from the root to the limit of depth, and backs up.
 
     The visits of the root rise by 2: one here, one in back_up.
     """
@@ -123,8 +123,11 @@ def siblings(node: Node) -> list[Pair]:
   Of equal Q: most visited or not, then v, then visits.
   """
   most = max(child.visits for child in node.children)
-  key = lambda n: (n.score, n.visits == most, n.value, n.visits)
-  ranked = sorted(node.children, key=key, reverse=True)
+  ranked = sorted(
+    node.children,
+    key=lambda n: (n.score, n.visits == most, n.value, n.visits),
+    reverse=True,
+  )
   best, worst = ranked[0], ranked[-1]
   if best.score <= worst.score:
     return []

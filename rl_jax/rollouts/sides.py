@@ -1,4 +1,4 @@
-"""The rows that one policy plays, while their episodes go on."""
+"""The rows that one policy plays, while their episodes continue."""
 
 import dataclasses
 from typing import Any
@@ -36,5 +36,5 @@ class Side:
 
 
 def gathered(values: list[Any]) -> list[Any]:
-  """Of the rows of all processes, in order."""
+  """The values of the rows of all processes, in order."""
   return [value for part in processes.gather(values) for value in part]

@@ -59,7 +59,7 @@ class Slots(struct.PyTreeNode, kw_only=True):
     return self.begun < self.num_rows
 
   def places(self) -> tuple[Array, Array] | None:
-    """Of attend_response: None if no row looks for its prompt's place."""
+    """The `places` of attend_response; None if no row looks for its prompt."""
     return places_of(self.row_W, self.num_rows)
 
   def narrowed(self, width: int) -> 'Slots':
@@ -84,7 +84,7 @@ def shares_prompts(rows: int, width: int) -> bool:
 
 
 def places_of(row_W: Array, rows: int) -> tuple[Array, Array] | None:
-  """`places` of attend_response for slots of these of all rows."""
+  """The `places` of attend_response for slots that hold `row_W` of all rows."""
   slots = row_W.shape[0]
   if slots == rows or not shares_prompts(rows, slots):
     return None

@@ -17,7 +17,7 @@ _COUNTS = 256  # token ids are counted modulo this
 class SolvedExamples:
   """The last right response to each prompt, in arrays of a checkpoint.
 
-  Prompts are alike by the cosine of their token counts. A prompt stands at its
+  Prompts are alike by the cosine of their token counts. A prompt is at its
   index modulo `places`: of two at one place the later one is kept.
   """
 
@@ -41,7 +41,9 @@ class SolvedExamples:
 
   @state.setter
   def state(self, value: dict[str, Any]) -> None:
-    read = lambda x: np.array(jax.device_get(x))
+    def read(x):
+      return np.array(jax.device_get(x))
+
     self._index_M = read(value['index_M'])
     self._response_MT = read(value['response_MT'])
     for place in np.flatnonzero(self._index_M != _NOTHING):
@@ -56,7 +58,7 @@ class SolvedExamples:
     self._counts_MC[place] = self._counts(index)
 
   def nearest(self, index: int, count: int) -> list[tuple[Example, str]]:
-    """At most `count` (example, right response) of others, the nearest last."""
+    """At most `count` pairs (example, right response), the nearest last."""
     others_M = (self._index_M != _NOTHING) & (self._index_M != index)
     cosine_M = np.where(others_M, self._counts_MC @ self._counts(index), -1.0)
     order_M = np.argsort(-cosine_M, kind='stable')[:count]

@@ -1,8 +1,8 @@
 """Decoding with drafts: several tokens of a row in one forward pass.
 
 A draft guesses the next K tokens of each row. They are fed at once after the
-last token that is known. Every position is then sampled with random numbers of
-its own, as without drafts, and the tokens count up to the first that the draft
+last token that is known. Every position is then sampled with its own random
+numbers, as without drafts, and the tokens count up to the first that the draft
 did not guess, which counts too: so a row gets 1 to K + 1 tokens, and these are
 the tokens of plain decoding (tier E2), whatever the draft is. ModelDecoder can
 couple draft and target otherwise.
@@ -89,7 +89,10 @@ class SpeculativeDecoder(decode.Decoder):
     others that transforms read.
     """
     del draft
-    flat = lambda x: x.reshape(-1, *x.shape[2:])
+
+    def flat(x):
+      return x.reshape(-1, *x.shape[2:])
+
     token_R, logp_R = self.sample(
       s.rows,
       jnp.repeat(s.row_W, place.next_WS.shape[1]),

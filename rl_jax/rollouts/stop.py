@@ -1,9 +1,10 @@
 """What ends a response: end tokens, and texts however they are tokenized.
 
 A response ends with the token in which its text, without special tokens, has
-first one of the texts whole; what follows within that token is no part of the
-decoded text. Where no set of tokens says this, a table of the automaton of Aho
-and Corasick (1975) over the bytes of the texts does, one step for each token.
+first one of the texts whole; what follows within that token is not a part of
+the decoded text. Where no set of tokens says this, a table of the automaton of
+Aho and Corasick (1975) over the bytes of the texts does, one step for each
+token.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ MOST_BYTES = 256
 class Stop:
   """Made by `make_stop`.
 
-  ids: tokens that end a response and are no part of its text.
+  ids: tokens that end a response and are not part of its text.
   table: int16 [S, V + 1]; entry [s, v] is the state after token v in state s,
     or ~state if a text became whole in it. The last column is for ids that the
     tokenizer does not know. None: ids say everything.
@@ -80,7 +81,7 @@ class Stop:
 def make_stop(tokenizer: Any, stop: tuple[str, ...] = ()) -> Stop:
   """The end tokens of the tokenizer, and texts that end a response too.
 
-  A text that is one control token ends a response by that token alone.
+  A text that is one control token ends a response by that token only.
 
   Raises: ValueError for an empty text, one of control tokens with others, or
     too many bytes.
@@ -97,7 +98,7 @@ def make_stop(tokenizer: Any, stop: tuple[str, ...] = ()) -> Stop:
     else:
       raise ValueError(
         f'rollout.stop: {text!r} holds a control token and more: give the '
-        'control token alone'
+        'control token only'
       )
   if not texts:
     return Stop(tuple(ids), (), None, tokenizer)

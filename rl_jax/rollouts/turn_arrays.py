@@ -13,7 +13,7 @@ def turn_arrays(
   weights: Sequence[Mapping[str, float]],
   max_turns: int,
 ) -> Turns:
-  """Of Player.record of all rows; states and actions are numbered by group.
+  """Arrays of all Player.record; states and actions are numbered by group.
 
   weights: of the components of rewards, for each group.
   """

@@ -36,7 +36,7 @@ FED = 8
 class Playing(struct.PyTreeNode, kw_only=True):
   """Episodes between two turns.
 
-  row: those of all rows that may go on, a slot each; of a shard its own
+  row: those of all rows that may continue, a slot each; of a shard its own
   numbers. caches: keys and values of the policy and of others that transforms
   read, of the slots, without rotations. step: the token that a slot gets next;
   all before the last one have been fed. num_prompts: of all rows.
@@ -50,7 +50,7 @@ class Playing(struct.PyTreeNode, kw_only=True):
 
   @property
   def max_tokens(self) -> int:
-    """Of a row."""
+    """The tokens that a row has room for."""
     return self.rows.response_BT.shape[1]
 
   @property
@@ -62,7 +62,7 @@ class Playing(struct.PyTreeNode, kw_only=True):
     return self.row_W
 
   def places(self) -> tuple[Array, Array] | None:
-    """Of attend_response."""
+    """The `places` of attend_response."""
     return slots.places_of(self.row_W, self.rows.length_B.shape[0])
 
   def tokens(self) -> dict[str, Array]:
@@ -99,11 +99,10 @@ def begin(
 ) -> tuple[Any, Playing]:
   """(weights for the turns, the episodes after their first turn).
 
-  traj: empty rows, or unfinished ones that go on inside a turn, in whose tokens
-  a stop text may begin. A turn ends at a token of sampling.eos_ids, or after
-  turn_tokens. acting: rows that have this
-  turn, None: all; the others wait for their first observation, which must not
-  be empty.
+  traj: empty rows, or unfinished ones that continue inside a turn, in whose
+  tokens a stop text may begin. A turn ends at a token of sampling.eos_ids, or
+  after turn_tokens. acting: rows that have this turn, None: all; the others
+  wait for their first observation, which must not be empty.
   """
   max_tokens = traj.response_BT.shape[1]
   rows = unfinished_rows(traj, key, turn_tokens)
@@ -152,7 +151,7 @@ def _open_turns(traj):
 
 
 def opponents(traj: Trajectories) -> Trajectories:
-  """The same empty rows with draws of their own, for another policy."""
+  """The same empty rows with their own draws, for another policy."""
   return traj.replace(
     row_id_B2=traj.row_id_B2 + jnp.array([[0, traj.group_size]])
   )
@@ -176,7 +175,10 @@ def turn(
     caches = playing.caches
     if said.forget_B is not None:
       row_W, begun_B = playing.rows_of_slots, playing.rows.length_B
-      see = lambda x: jnp.where(said.forget_B[row_W], begun_B[row_W], x)
+
+      def see(x):
+        return jnp.where(said.forget_B[row_W], begun_B[row_W], x)
+
       caches = tuple(c.replace(context_B=see(c.context_B)) for c in caches)
     playing = playing.replace(rows=rows, caches=caches)
     playing = _feed_observations(decoder, playing)
@@ -191,7 +193,7 @@ def turn(
 def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
   """The slots to begin with and those to narrow to, each half at most.
 
-  A selection of decode.batch_widths; each is a program of its own.
+  A selection of decode.batch_widths; each is its own program.
   """
   widths = [rows]
   for width in decode.batch_widths(rows, max_tokens, most):
@@ -201,7 +203,8 @@ def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
 
 
 def narrowed(playing: Playing, live_B: Array, width: int) -> Playing:
-  """The rows that go on, in `width` slots of each shard, which they fit into.
+  """The rows that continue, in `width` slots of each shard, which they fit
+  into.
 
   What they draw stays the same but for the rounding of products (tier E2).
   """
@@ -226,14 +229,17 @@ def _decoder(weights, cfg, sampling, begun, total, max_tokens):
 
 
 def _with_observation(rows: Rows, said: Said, turn_tokens: int) -> Rows:
-  """Rows that go on have the ids behind their tokens, and a new limit."""
+  """Rows that continue have the ids after their tokens, and a new limit."""
   total, max_tokens = rows.response_BT.shape
   row_B1 = jnp.arange(total)[:, None]
   place_1O = jnp.arange(said.ids_BO.shape[1])[None]
   new_BO = (place_1O < said.length_B[:, None]) & said.live_B[:, None]
   # Where nothing is to be written: past the last token.
   to_BO = jnp.where(new_BO, rows.length_B[:, None] + place_1O, max_tokens)
-  write = lambda x, value: x.at[row_B1, to_BO].set(value, mode='drop')
+
+  def write(x, value):
+    return x.at[row_B1, to_BO].set(value, mode='drop')
+
   length_B = rows.length_B + jnp.where(said.live_B, said.length_B, 0)
   limit_B = jnp.minimum(length_B + turn_tokens, max_tokens)
   if rows.stop_B is not None:  # a stop text is one of a turn
@@ -264,7 +270,12 @@ def _feed_observations(decoder: Any, playing: Playing) -> Playing:
     for weights, cache in zip(decoder.weights, p.caches, strict=True):
       cache = _with_rotations(decoder.cfg, cache)
       _, cache = models.decode_block(
-        *(weights, decoder.cfg, token_WS, p.step_W - 1, cache, places),
+        weights,
+        decoder.cfg,
+        token_WS,
+        p.step_W - 1,
+        cache,
+        places,
         count_B=count_W,
       )
       caches.append(cache.replace(rotations=()))
@@ -285,7 +296,7 @@ def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
     caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
     fed = [
       models.decode_step(
-        *(w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places)
+        w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places
       )
       for w, cache in zip(decoder.weights, caches, strict=True)
     ]

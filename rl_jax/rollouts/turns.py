@@ -7,8 +7,6 @@ from typing import Any
 from rl_jax.checks import INT32, checked, chosen, ranged
 from rl_jax.tasks.environments.base import (
   is_environment,
-  players_of,
-  rewrites,
 )
 
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
@@ -41,11 +39,11 @@ def check(task: Any, rollout: Any, method: Any) -> None:
   elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
-      f'{name} is no environment (it has no method `make`): set it to null'
+      f'{name} is not an environment (it has no method `make`): set it to null'
     )
   elif rollout.turns is not None:
     raise ValueError(
-      f'rollout.turns is set, but {name} is no environment (it has no method '
+      f'rollout.turns is set, but {name} is not an environment (it has no '
       '`make`): set it to null'
     )
 
@@ -70,7 +68,7 @@ def _check_limits(name, rollout):
 
 def _check_method(task, rollout, method):
   name, kind = type(task).__name__, type(method.rollout).__name__
-  players, plays = players_of(task), method.wrapper.plays
+  players, plays = task.traits.players, method.wrapper.plays
   if players > 1 and rollout.num_prompts % players:
     raise ValueError(
       f'rollout.num_prompts = {rollout.num_prompts}, but {name} has a prompt '
@@ -87,16 +85,16 @@ def _check_method(task, rollout, method):
       f'method.rollout = {kind} repeats episodes of '
       f'one player, but {name} has {players}: set it to null'
     )
-  if replays and not getattr(task, 'deterministic', True):
+  if replays and not task.traits.deterministic:
     raise ValueError(
       f'method.rollout = {kind} repeats episodes, '
       f'but {name} has deterministic = False: set it to null'
     )
-  if rewrites(task) and players > 1:
+  if task.traits.rewrites and players > 1:
     raise ValueError(
       f'{name} has rewrites = True, so it cannot have {players} players'
     )
-  if rewrites(task) and replays:
+  if task.traits.rewrites and replays:
     raise ValueError(
       f'method.rollout = {kind} repeats episodes, but {name} rewrites their '
       'contexts: set it to null'
@@ -145,7 +143,7 @@ class TurnFormat:
     turns: Sequence[tuple[list[int], list[int]]],
     history: Sequence[tuple[int, str | None]],
   ) -> list[int]:
-    """Ids right behind the prompt of turns: (ids that open it, its own).
+    """Ids right after the prompt of turns: (ids that open it, its own).
 
     history: see Reply. IndexError: a turn that has not been.
     """
@@ -157,7 +155,7 @@ class TurnFormat:
       if text is not None:
         end = [x for x in action[-1:] if x in self.tokenizer.eos_ids]
         action = [*self.tokenizer.encode(text), *end]
-      # Closed is what stands before it here: another turn than it once was, or
+      # Closed is what comes before it here: another turn than it once was, or
       # the empty one that the prompt opens.
       first = len(self.closing)
       if opening and tuple(opening[:first]) == self.closing:
@@ -169,38 +167,39 @@ class TurnFormat:
 
 
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
-  """In plain text nothing; in chat form what the model's template writes.
+  """What the chat template writes between turns; nothing in plain text.
 
   Raises: ValueError if the template changes or repeats what is said, does not
     read what the task gives it, or describes calls of tools in another form
     than that which the task reads.
   """
-  if not getattr(task, 'chat', False):
+  traits = task.traits
+  if not traits.chat:
     return TurnFormat(tokenizer, limits)
   messages = [
     {'role': 'user', 'content': 'aquestion'},
     {'role': 'assistant', 'content': _ACTION},
-    {'role': task.role, 'content': _OBSERVATION},
+    {'role': traits.role, 'content': _OBSERVATION},
   ]
-  variables = getattr(task, 'arguments', {})
+  variables = traits.arguments
   try:
     text = tokenizer.chat(messages, add_generation_prompt=True, **variables)
   except ValueError as error:
     hint = "; task.shown='text' needs no template that reads them"
     more = hint if 'tools' in variables else ''
     raise ValueError(f'{type(task).__name__}: {error}{more}') from error
-  mark = getattr(task, 'call_mark', '')
+  mark = traits.call_mark
   if mark not in text:
     raise ValueError(
       f'{type(task).__name__}: the chat template describes tools, but no calls '
-      f"behind {mark!r}, which alone are read: set task.shown='text'"
+      f"after {mark!r}, the only ones read: set task.shown='text'"
     )
   parts = text.split(_ACTION)
   parts = parts[-1].split(_OBSERVATION) if len(parts) == 2 else []
   if len(parts) != 2:
     raise ValueError(
       f'{type(task).__name__}: the chat template does not write a turn and '
-      f'an observation of role {task.role!r} as they are: {text!r}'
+      f'an observation of role {traits.role!r} as they are: {text!r}'
     )
   before, after = (tuple(tokenizer.encode(x, control=True)) for x in parts)
   closing = _end(before, tokenizer.eos_ids)

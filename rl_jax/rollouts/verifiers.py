@@ -1,4 +1,4 @@
-"""Verifiers of three kinds behind one protocol.
+"""Three kinds of verifiers with one protocol.
 
   play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
@@ -11,13 +11,13 @@ The third are `episodes.Episodes`, whose environments answer every turn; a task
 is the environment that takes one action, a response. A text verifier decodes
 and judges in worker processes; a token verifier is a pure function of the
 trajectories on the device. Only the code that makes them distinguishes them.
-mark, forget, restore and close are those of a journal of outcomes, which only
+host, restore, forget and close are those of a journal of outcomes, which only
 outcomes that are not reproducible need.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import functools
-from typing import Any
+from typing import Any, ClassVar
 import zlib
 
 import jax
@@ -27,27 +27,33 @@ import numpy as np
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
+_POSITION = 'verifications'  # in the JSON object of checkpoints
 
-class Journaled:
+
+class Journaled(Stateful):
   """Hands on to a JournaledPool what a checkpoint asks of it."""
+
+  name: ClassVar[str] = 'verifier'
 
   def __init__(self, journal: Any):
     self._journal = journal
 
-  def mark(self) -> int:
-    """Position in the journal, for a checkpoint."""
-    return self._journal.mark()
+  def host(self) -> dict[str, Any]:
+    """The position in the journal."""
+    return {_POSITION: self._journal.mark()}
 
-  def forget(self, position: int) -> None:
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Goes back to the position in the journal."""
+    del arrays
+    self._journal.restore(host.get(_POSITION, 0))
+
+  def forget(self, host: Mapping[str, Any]) -> None:
     """Drops what the journal holds from before a committed checkpoint."""
-    self._journal.forget(position)
-
-  def restore(self, position: int) -> None:
-    """Goes back to a position in the journal."""
-    self._journal.restore(position)
+    self._journal.forget(host.get(_POSITION, 0))
 
   def close(self) -> None:
     """Ends the workers."""
@@ -74,7 +80,7 @@ class _OneTurn:
     return lambda row: {}
 
   def metrics(self) -> dict[str, float]:
-    """None of its own."""
+    """Answers no metrics."""
     return {}
 
 
@@ -88,7 +94,7 @@ class TextVerifier(Journaled, _OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of all rows, without components where one is not due.
+    """Outcomes of all rows, without components where a row is not due.
 
     texts: of this process' own rows. Each process decodes and judges the rows
     of its own prompts.
@@ -118,15 +124,17 @@ class TextVerifier(Journaled, _OneTurn):
     return [Outcome(*o) for _, part in parts for o in part]
 
 
-class TokenVerifier(_OneTurn):
+class TokenVerifier(Stateful, _OneTurn):
   """Outcomes by the task's `reward_device`, a function of tokens; no text.
 
   Raises:
     ValueError: the task has no such function.
   """
 
+  name: ClassVar[str] = 'verifier'
+
   def __init__(self, task: Any, tokenizer: Any, mesh: jax.sharding.Mesh):
-    if not hasattr(task, 'reward_device'):
+    if not task.supports('reward_device'):
       raise ValueError(
         f'verifier.on_device = True, but {type(task).__name__} has no '
         'device verifier (reward_device)'
@@ -145,7 +153,7 @@ class TokenVerifier(_OneTurn):
     texts: Texts,
     due_B: np.ndarray | None = None,
   ) -> list[Outcome]:
-    """Of the rows of the examples, which come first in traj; of all at once."""
+    """Outcomes of the rows of the examples, which come first in traj."""
     del texts, due_B
     answers = self._task.device_answers(examples, self._tokenizer)
     more = traj.num_prompts - len(examples)  # padding of an evaluation
@@ -159,15 +167,12 @@ class TokenVerifier(_OneTurn):
       for row in range(len(examples) * traj.group_size)
     ]
 
-  def mark(self) -> int:
+  def host(self) -> dict[str, Any]:
     """There is no journal: the same tokens have the same rewards."""
-    return 0
+    return {_POSITION: 0}
 
-  def forget(self, position: int) -> None:
-    """See mark."""
-
-  def restore(self, position: int) -> None:
-    """See mark."""
+  def forget(self, host: Mapping[str, Any]) -> None:
+    """There is nothing to forget."""
 
   def close(self) -> None:
     """There are no workers."""
@@ -194,6 +199,6 @@ def token_inputs(
   task: Any, tokenizer: Any, traj: Trajectories
 ) -> dict[str, jax.Array]:
   """Extras [B, T] by the task's `row_inputs_device`, if it has that."""
-  if not hasattr(task, 'row_inputs_device'):
+  if not task.supports('row_inputs_device'):
     return {}
   return task.row_inputs_device(traj.response_BT, traj.length_B, tokenizer)

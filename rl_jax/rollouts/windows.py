@@ -1,7 +1,7 @@
 """Responses that are written over several iterations, a window at a time.
 
 Every iteration each unfinished row gets rollout.window_tokens tokens at most;
-the next one goes on from there, with the weights of then. A group whose rows
+the next one continues from there, with the weights of then. A group whose rows
 have all ended makes room for the next prompt, so the batch has the same number
 of groups always.
 """
@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.rounds import Round
@@ -30,7 +31,7 @@ class WindowSelector:
   """A HostSelector and the rows that wait: what a checkpoint holds of both.
 
   rows: NumPy arrays by field of Trajectories; index_N are positions in the
-  prompt set, open_B rows that go on, version_BT the optimizer step of the
+  prompt set, open_B rows that continue, version_BT the optimizer step of the
   weights that wrote each token.
   """
 
@@ -38,7 +39,7 @@ class WindowSelector:
     self.prompts, self.rows = selector, rows
 
   def select(self, count: int) -> np.ndarray:
-    """See PromptSelector; rows that go on keep their places."""
+    """See PromptSelector; rows that continue keep their places."""
     return self.prompts.select(count)
 
   def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
@@ -47,18 +48,21 @@ class WindowSelector:
 
   @property
   def state(self) -> dict[str, Any]:
-    """Of the selector and of the rows."""
+    """The states of the selector and of the rows."""
     return {'prompts': self.prompts.state, 'rows': self.rows}
 
   @state.setter
   def state(self, value: dict[str, Any]) -> None:
     self.prompts.state = value['prompts']
-    read = lambda x: np.array(jax.device_get(x))
+
+    def read(x):
+      return np.array(jax.device_get(x))
+
     self.rows = {name: read(x) for name, x in value['rows'].items()}
 
 
 class WindowedCollector(Collector):
-  """A Collector whose rows go on in the next iteration; one round each.
+  """A Collector whose rows continue in the next iteration; one round each.
 
   Trained are the tokens of this window; of rows that end in it mask_BT also has
   those of earlier windows, for the value head: extras['window_start_B'] says
@@ -158,7 +162,7 @@ class WindowedCollector(Collector):
   def _keep(self, traj: Trajectories, policy_version: int) -> None:
     """Reads what the rows hold now."""
     before = self.windows.rows
-    read = processes.read({name: getattr(traj, name) for name in _OF_ROWS})
+    read = processes.read(checks.values(traj, _OF_ROWS))
     rows = {**before, **{name: np.array(x) for name, x in read.items()}}
     new_BT = (rows['kind_BT'] != PAD) & (before['kind_BT'] == PAD)
     limit = rows['response_BT'].shape[1]
@@ -253,10 +257,14 @@ def in_window(
 ) -> Trajectories:
   """Verified rows with the mask, weights and extras of this window.
 
-  given_B: tokens of earlier windows. open_B: rows that were going on. waits_B:
-  those that still are, whose beginnings reward models have scored, too.
+  given_B: tokens of earlier windows. open_B: rows that were continuing.
+  waits_B: those that still are, whose beginnings reward models have scored,
+  too.
   """
-  ended = lambda reward_B: jnp.where(waits_B, 0.0, reward_B)
+
+  def ended(reward_B):
+    return jnp.where(waits_B, 0.0, reward_B)
+
   position_1T = jnp.arange(traj.mask_BT.shape[1])[None]
   new_BT = position_1T >= given_B[:, None]
   trained_BT = (traj.kind_BT == POLICY) & open_B[:, None]

@@ -19,12 +19,14 @@ from rl_jax.learning.state import sharded_state
 from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
+from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.drafts import in_evaluations
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.episode_prompts import EpisodePrompts
 from rl_jax.rollouts.episodes import Episodes
 from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
 from rl_jax.runs import best_of, draft_model, loaded_policies, reward_names
@@ -45,7 +47,6 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.tasks import votes
-from rl_jax.tasks.environments.base import players_of
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
@@ -110,7 +111,11 @@ def assemble(
   draft = draft_model.load(config, policy.tokenizer, mesh)
   sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    *(config, policy.model, policy.tokenizer, mesh, state),
+    config,
+    policy.model,
+    policy.tokenizer,
+    mesh,
+    state,
     draft,
     sampling_mesh,
   )
@@ -131,8 +136,11 @@ def assemble(
     key=key,
     verifier=verifier,
     collector=make_source(
-      *(config, rows, stages, verifier, key),
-      *(make_rewards(config, policy.tokenizer, mesh), judges),
+      config,
+      rows,
+      stages,
+      Judging(verifier, make_rewards(config, policy.tokenizer, mesh), judges),
+      key,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
@@ -194,7 +202,7 @@ def initial_state(
     config.method,
     make_optimizer(optimizer_of(config)),
     policy.trainable,
-    config.task.num_prompts('train') * players_of(config.task),
+    config.task.num_prompts('train') * config.task.traits.players,
     mesh,
   )
 
@@ -331,7 +339,6 @@ def make_verifier(
     return TextVerifier(journal)
   return Episodes(
     task,
-    pool,
     journal,
     tokenizer=tokenizer,
     stop=make_stop(tokenizer, config.rollout.stop),
@@ -400,18 +407,23 @@ def make_evaluator(
   for one in config.evaluation.sets:
     task = config.task if one.task is None else one
     prompts[one.name] = bound(one.split, task)
-  evaluator = Evaluator(
-    functools.partial(
-      make_engine,
-      policy.model,
+  draft = draft or draft_model.load(config, policy.tokenizer, mesh)
+
+  def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
+    rollout = config.rollout
+    limits = EngineConfig(
+      group_size=group_size,
       max_response_tokens=config_lib.evaluated_tokens(config),
-      mesh=mesh,
-      slots=config.rollout.slots,
-      cache_tokens=config.rollout.cache_tokens,
-      turns=config.rollout.turns,
-      speculative=in_evaluations(config.rollout.speculative),
-      draft_model=draft or draft_model.load(config, policy.tokenizer, mesh),
-    ),
+      slots=rollout.slots,
+      cache_tokens=rollout.cache_tokens,
+      turns=rollout.turns,
+      speculative=in_evaluations(rollout.speculative),
+      beams=beams,
+    )
+    return make_engine(policy.model, sampling, limits, mesh, draft)
+
+  evaluator = Evaluator(
+    engine,
     prompts,
     verifier,
     config.evaluation,

@@ -72,7 +72,10 @@ def decision_weights(least_n: np.ndarray, q1: float, q2: float) -> np.ndarray:
   in Large Language and Vision-Language Models"; released file
   src/models/conformal.py.
   """
-  sigmoid = lambda x: 0.5 * (1.0 + np.tanh(0.5 * x))
+
+  def sigmoid(x):
+    return 0.5 * (1.0 + np.tanh(0.5 * x))
+
   one_n = sigmoid(-SHARPNESS * (least_n - q1))
   none_n = sigmoid(SHARPNESS * (least_n - q2))
   set_n = np.maximum(0.0, 1.0 - one_n - none_n)

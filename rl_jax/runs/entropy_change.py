@@ -1,12 +1,14 @@
 """What an update did to the entropy, and what its covariance predicted."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Metrics
 
 
@@ -45,16 +47,23 @@ def changes_over_course(
   return entropy_change(metrics, last, learning_rate)
 
 
-class EntropyChange:
-  """entropy_change of iteration after iteration; nothing is read."""
+class EntropyChange(Stateful):
+  """entropy_change of iteration after iteration; nothing is read.
+
+  It saves nothing: the last entropy is one of the counters.
+  """
+
+  name: ClassVar[str] = 'entropy change'
 
   def __init__(self, learning_rate: float, mesh: jax.sharding.Mesh):
     self._everywhere = mesh_lib.replicated(mesh)
     self._rate = self._put(learning_rate)
     self._last: jax.Array | None = None
 
-  def restore(self, entropy: float | None) -> None:
-    """Continues behind an iteration of this entropy, or at the beginning."""
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Continues after the iteration that the counters are of."""
+    del arrays
+    entropy = host['counters'].get('entropy')
     self._last = None if entropy is None else self._put(entropy)
 
   def __call__(self, metrics: Metrics) -> Metrics:

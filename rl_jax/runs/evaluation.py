@@ -141,6 +141,9 @@ def _pass_at_powers(outcome_NK):
   return metrics
 
 
+MakeEngine = Callable[[SamplingConfig, int, int | None], Engine]
+
+
 class Evaluator:
   """Samples and verifies fixed sets of prompts; compiled once per shape.
 
@@ -150,7 +153,7 @@ class Evaluator:
 
   def __init__(
     self,
-    engine: Callable[..., Engine],
+    engine: MakeEngine,
     prompts: PromptSet | Mapping[str, PromptSet],
     verifier: TextVerifier | TokenVerifier | Episodes,
     settings: EvaluationConfig,
@@ -160,7 +163,7 @@ class Evaluator:
     judges: Judges = NO_JUDGES,
     seed: int = 0,
   ):
-    """engine: make_engine with all but the sampling and the group size.
+    """engine: (sampling, rows of a prompt, beams or None) -> the engine.
 
     prompts: one set, or sets by name; '' has none.
     sampling: temperature and transforms, see `sampling_of`; greedy responses
@@ -181,11 +184,9 @@ class Evaluator:
       eos_ids=self._stop.ids, stop_SV=self._stop.table
     )
     self._greedy = engine(
-      sampling.replace(greedy=True, temperature=1.0),
-      group_size=1,
-      **({} if settings.beams is None else {'beams': settings.beams}),
+      sampling.replace(greedy=True, temperature=1.0), 1, settings.beams
     )
-    self._sample = engine(sampling, group_size=self._num_samples)
+    self._sample = engine(sampling, self._num_samples, None)
     mesh = self._greedy.mesh
     self._key = processes.put(
       randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),

@@ -20,6 +20,7 @@ import zlib
 
 from etils import epath
 
+from rl_jax import checks
 from rl_jax.config import ExperimentConfig
 from rl_jax.pieces.policies import Loaded
 from rl_jax.records.checkpoints import files as checkpoint_files
@@ -156,8 +157,8 @@ def _model_files(path, field):
 def _task_files(value, field):
   """(field, file) of every text below a task that names one."""
   if dataclasses.is_dataclass(value):
-    for f in dataclasses.fields(value):
-      yield from _task_files(getattr(value, f.name), f'{field}.{f.name}')
+    for name, below in checks.values(value).items():
+      yield from _task_files(below, f'{field}.{name}')
   elif isinstance(value, dict):
     for name, part in value.items():
       yield from _task_files(part, f'{field}.{name}')

@@ -18,7 +18,6 @@ from rl_jax.pieces.ops import groups
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.runs import policies as policies_lib
 from rl_jax.runs.stages import Functions
-from rl_jax.tasks.environments.base import players_of
 from rl_jax.types import TrainState
 
 DRAWS = 200  # times that a selector is asked
@@ -41,7 +40,9 @@ class Probe:
     trainable: Any,
   ):
     self._every = config.diagnostics.influence_every
-    self._num_ids = config.task.num_prompts('train') * players_of(config.task)
+    self._num_ids = (
+      config.task.num_prompts('train') * config.task.traits.players
+    )
     own, others = config.method.policies(), baseline.policies()
     more = {name: rule for name, rule in others.items() if name not in own}
     kept = policies_lib.initial(more, trainable)

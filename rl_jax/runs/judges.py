@@ -10,7 +10,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.models import critic, transformer
 from rl_jax.models import platform as platform_lib
 from rl_jax.models.judge_source import Judge
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.judge_questions import Question
 from rl_jax.rollouts.judges import NO_JUDGES, Asked, Judges, Reader
 from rl_jax.rollouts.rubric import Reviser
@@ -190,9 +190,8 @@ class _Readers:
     engine = make_engine(
       self.model,
       SamplingConfig.ended_by(stop, greedy=True),
-      group_size=1,
-      max_response_tokens=answer_tokens,
-      mesh=self.mesh,
+      EngineConfig(group_size=1, max_response_tokens=answer_tokens),
+      self.mesh,
     )
     fixed = self._fixed(max_tokens, answer_tokens)
     return Reader(**fixed, engine=engine, stop=stop, key=self.key)

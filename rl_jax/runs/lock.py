@@ -152,7 +152,8 @@ class Lock:
       logging.warning(
         '%s: this file system has no flock (%s); two trainers that start at '
         'the same moment would not see each other',
-        *(self._path, error),
+        self._path,
+        error,
       )
       refused = ours and _alive(holder.get('pid'))
     if refused or not ours:

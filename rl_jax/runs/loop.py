@@ -14,12 +14,13 @@ Checkpoints are taken at iteration boundaries: an interrupted iteration is
 redone from its counters, bit for bit (tier E0).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import contextlib
 import dataclasses
+import functools
 import json
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from absl import logging
 import jax
@@ -30,10 +31,11 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.learning.update import Batch
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
-from rl_jax.rollouts import lagged as lagged_lib
 from rl_jax.rollouts.episodes import OPPONENT
+from rl_jax.rollouts.host_selector import SavedSelector
+from rl_jax.rollouts.lagged import LaggedWeights
 from rl_jax.rollouts.rounds import metrics_of
-from rl_jax.runs import assembly, directory, guards, lock
+from rl_jax.runs import assembly, directory, guards, lock, saving
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.callbacks import Callbacks
@@ -44,6 +46,8 @@ from rl_jax.runs.saving import Saver
 from rl_jax.runs.stopping import SessionClock
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes, profiling, stop_signal
+from rl_jax.runtime.stateful import Stateful
+from rl_jax.types import TrainState
 
 
 class Trainer:
@@ -72,7 +76,7 @@ class Trainer:
     try:
       with jax.set_mesh(mesh):
         self.parts = assembly.assemble(
-          *(config, workdir, mesh, self.changes.files, self.lock.writer)
+          config, workdir, mesh, self.changes.files, self.lock.writer
         )
         self._open()
     except BaseException:
@@ -82,20 +86,20 @@ class Trainer:
   def _open(self) -> None:
     """The state of a run and its files; continues what they hold."""
     config, workdir, writer = self.config, self.workdir, self.lock.writer
-    self.state = self.parts.state
+    self._trained = _Trained(self.parts.state)
     self._config_written = False
     self._begun_at = 0  # iterations done before this session
-    self._first_logged = False  # the evaluation before training
     self._change_metrics: dict[int, dict[str, float]] = {}
     self.counters = Counters()
-    staleness = config.rollout.staleness
-    kept = self._kept(self.state.params) if staleness else None
-    self.lagged = lagged_lib.initial(staleness, kept, 0)
+    self.lagged = LaggedWeights(
+      config.rollout.staleness,
+      self.state.params,
+      functools.partial(_kept, self.parts),
+    )
     rate = config.optimizer.learning_rate
     self.entropy_change = EntropyChange(rate, self.parts.mesh)
     self.rollouts: rollout_log.RolloutLog | None = None  # of the last one
     self.watch = RowWatch(config, workdir, self.callbacks, writer)
-    self.unjudged = ''  # why no sample of the last iteration was judged
     about = json.loads(serialization.to_json(config))
     self.writer = metrics_lib.MetricsWriter(
       workdir,
@@ -104,7 +108,25 @@ class Trainer:
     )
     self.pending = metrics_lib.DelayedMetrics(self.writer)
     self.saver = Saver(workdir, config.checkpoint, writer)
+    self._stateful: tuple[Stateful, ...] = (
+      self.counters,
+      self.writer,
+      self._trained,
+      self.watch,
+      self.entropy_change,
+      self.lagged,
+      self.parts.verifier,
+      self.parts.judges,
+      SavedSelector(self.parts.collector.selector),
+      self.parts.policies,
+      self.parts.stages.engine.drafts,
+    )
     self._restore()
+
+  @property
+  def state(self) -> TrainState:
+    """The newest state of the learner."""
+    return self._trained.state
 
   def run(self) -> dict[str, Any]:
     """Trains to config.iterations; returns the newest row of metrics.
@@ -164,17 +186,17 @@ class Trainer:
         self.workdir,
       )
     stop.exit_if_requested()
-    guards.check_end(self.unjudged)
+    guards.check_end(self.watch.unjudged)
     return row
 
   def _evaluate_first(self) -> None:
     """Before the first iteration, once in all sessions."""
-    first = self.counters.iteration == 0 and not self._first_logged
+    first = self.counters.iteration == 0 and not self._trained.evaluated_first
     if first and self._evaluation_due():
       row = self.writer.log(0, self._evaluate())
       self.watch.stopping.see(row)
       self.saver.check_metric(row)
-      self._first_logged = True
+      self._trained.evaluated_first = True
 
   def iteration(self) -> dict[str, Any]:
     """One rollout and its optimizer steps; returns metrics, not yet read."""
@@ -182,7 +204,7 @@ class Trainer:
     started = time.perf_counter()
     frozen = parts.policies.frozen()
     params, step = self.state.params, counters.optimizer_steps
-    sampling, version = lagged_lib.sampler(self.lagged, params, step)
+    sampling, version = self.lagged.sampler(params, step)
     traj, scores, rounds, length_NG = parts.collector.collect(
       {**frozen, **params},
       parts.method,
@@ -195,15 +217,13 @@ class Trainer:
     sampled = time.perf_counter()
     errors = rollout_log.sample_errors(rounds)
     self.watch.see_samples(errors)
-    self.unjudged = guards.why_unjudged(errors)
     batch = Batch(frozen=frozen, method=parts.method, traj=traj, key=parts.key)
     probe = parts.probe
     if probe is not None and not probe.due(counters.iteration):
       probe = None
-    if self.lagged:  # the update takes the buffers of params
-      self.lagged = lagged_lib.pushed(self.lagged, self._kept(params), step)
+    self.lagged.push(params, step)  # the update takes the buffers of params
     self._sample_ahead(next_serial)
-    self.state, traj, learned, steps = stages_lib.update(
+    self._trained.state, traj, learned, steps = stages_lib.update(
       parts.stages,
       self.state,
       batch,
@@ -213,7 +233,7 @@ class Trainer:
     )
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
-    if self.lagged:
+    if self.lagged.history:
       metrics['rollout/steps_behind'] = step - version
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1
@@ -254,16 +274,9 @@ class Trainer:
     """Dispatches the next rollout, if other devices sample than train."""
     parts, last = self.parts, self.config.iterations - 1
     if parts.sampling_frozen is not None and self.counters.iteration < last:
-      weights, version = self.lagged[0]
+      weights, version = self.lagged.history[0]
       weights = {**parts.beside_sampler(), **weights}
       parts.collector.begin(weights, serial, version)
-
-  def _kept(self, params: Any) -> Any:
-    """A copy that no update takes, on the devices that sample."""
-    if self.parts.sampling_frozen is None:
-      return _copied(params)
-    mesh = self.parts.stages.engine.mesh
-    return processes.put(params, mesh_lib.replicated(mesh))
 
   def save(self) -> dict[str, Any]:
     """Writes what is pending and starts a checkpoint of this boundary."""
@@ -274,21 +287,11 @@ class Trainer:
     self.counters.entropy = row.get('policy/entropy', self.counters.entropy)
     self.saver.save(
       self.counters.iteration,
-      self._tree(),
-      {
-        'counters': dataclasses.asdict(self.counters),
-        'offsets': self.writer.offsets(),
-        'first_logged': self._first_logged,
-        'stopping': self.watch.stopping.state(),
-        'unjudged': self.unjudged,
-        'verifications': self.parts.verifier.mark(),
-        'judges': self.parts.judges.state,
-        'lagged_steps': [step for _, step in self.lagged],
-      },
+      saving.arrays_of(self._stateful),
+      saving.host_of(self._stateful),
       row,
     )
-    oldest = self.saver.oldest_host_state()
-    self.parts.verifier.forget(oldest.get('verifications', 0))
+    self.parts.verifier.forget(self.saver.oldest_host_state())
     self.callbacks.call('on_save', self.counters.iteration, row)
     return row
 
@@ -316,47 +319,14 @@ class Trainer:
       stack.callback(self.parts.verifier.close)
       stack.callback(self.profiler.close)
 
-  def _tree(self) -> dict[str, Any]:
-    """The arrays of a checkpoint."""
-    lagged = [params for params, _ in self.lagged]
-    return {
-      'state': self.state,
-      'selector': self.parts.collector.selector.state,
-      **({'lagged_weights': lagged} if lagged else {}),
-      **self.parts.policies.checkpoint(),
-      **self.parts.stages.engine.drafts.checkpoint(),
-    }
-
   def _restore(self) -> None:
-    restored = self.saver.restore(self._tree())
+    restored = self.saver.restore(saving.arrays_of(self._stateful))
     if restored is None:
       self.writer.truncate_to({}, next_step=0)
       return
-    self.state = restored.tree['state']
-    self.parts.collector.selector.state = restored.tree['selector']
-    for name in self.parts.policies.checkpoint():
-      self.parts.policies.trees[name] = restored.tree[name]
-    self.parts.stages.engine.drafts.restore(restored.tree)
-    host = restored.host_state
-    self.lagged = tuple(
-      zip(
-        restored.tree.get('lagged_weights', ()),
-        host.get('lagged_steps', ()),
-        strict=True,
-      )
-    )
-    self.counters = Counters(**host['counters'])
+    for part in self._stateful:
+      part.restore(restored.tree, restored.host_state)
     self._begun_at = self.counters.iteration
-    self._first_logged = host.get('first_logged', False)
-    self.unjudged = host.get('unjudged', '')
-    self.entropy_change.restore(self.counters.entropy)
-    if 'stopping' in host:
-      self.watch.stopping.restore(host['stopping'])
-    self.parts.verifier.restore(host.get('verifications', 0))
-    self.parts.judges.state = host.get('judges', {})
-    self.writer.truncate_to(
-      host['offsets'], next_step=self.counters.iteration + 1
-    )
     logging.info('continuing after iteration %d', self.counters.iteration)
 
   def _evaluation_due(self) -> bool:
@@ -381,6 +351,36 @@ class Trainer:
       **{f'evaluation/{name}': value for name, value in found.items()},
       'time/evaluation_seconds': time.perf_counter() - started,
     }
+
+
+@dataclasses.dataclass
+class _Trained(Stateful):
+  """The newest state of the learner; whether its start was evaluated."""
+
+  name: ClassVar[str] = 'trainer'
+  state: TrainState
+  evaluated_first: bool = False  # and logged
+
+  def arrays(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'state': self.state}
+
+  def host(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'first_logged': self.evaluated_first}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    self.state = arrays['state']
+    self.evaluated_first = host.get('first_logged', False)
+
+
+def _kept(parts: assembly.Parts, params: Any) -> Any:
+  """A copy that no update takes, on the devices that sample."""
+  if parts.sampling_frozen is None:
+    return _copied(params)
+  mesh = parts.stages.engine.mesh
+  return processes.put(params, mesh_lib.replicated(mesh))
 
 
 # Outputs are buffers of their own: the training state is donated.

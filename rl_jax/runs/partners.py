@@ -9,7 +9,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.partner_source import Partner
 from rl_jax.rollouts.candidate_log_probs import LogProbs
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.judges import Reader
 from rl_jax.rollouts.partners import NO_PARTNERS, Asked, Partners
 from rl_jax.rollouts.sampling import SamplingConfig
@@ -60,9 +60,8 @@ def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
   engine = make_engine(
     model,
     SamplingConfig.ended_by(stop, greedy=True),
-    group_size=1,
-    max_response_tokens=source.answer_tokens,
-    mesh=mesh,
+    EngineConfig(group_size=1, max_response_tokens=source.answer_tokens),
+    mesh,
   )
   fixed: dict[str, Any] = {
     'model': model,

@@ -6,12 +6,14 @@ is what every stage gets beside the trained parameters. The functions are pure;
 the loop calls them when a rule is due, a scanned run at every iteration.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from rl_jax.pieces.policies import Frozen, Loaded
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Array
 
 
@@ -82,8 +84,10 @@ def _like(rule, kept, trainable):
   return {name: trainable[name] for name in rule.current(kept)}
 
 
-class Policies:
+class Policies(Stateful):
   """The policies of one run of the loop."""
+
+  name: ClassVar[str] = 'policies'
 
   def __init__(
     self,
@@ -116,6 +120,11 @@ class Policies:
         new = _like(rule, old, trainable)
         self.trees[name] = self._renew[name](old, new)
 
-  def checkpoint(self) -> dict[str, Any]:
+  def arrays(self) -> dict[str, Any]:
     """The trees that a checkpoint must hold."""
     return moving(self._rules, self.trees)
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del host
+    self.trees |= {name: arrays[name] for name in self.arrays()}

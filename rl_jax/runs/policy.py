@@ -89,7 +89,10 @@ def _critic(path, model, mesh):
     if other.lora_rank and not critic_lib.has_own(other):
       layers = lora.merge(dict(params), other)
     found['critic'] = critic_lib.copied(layers)
-  shapes = lambda tree: jax.tree.map(lambda x: x.shape, tree)
+
+  def shapes(tree):
+    return jax.tree.map(lambda x: x.shape, tree)
+
   specs = transformer.specs(model)
   for name, tree in found.items():
     needed = shapes(spec.abstract(specs[name]))
@@ -169,7 +172,7 @@ def load_checkpoint(
   if not os.path.exists(os.path.join(source, CONFIG_FILE)):
     if step is not None:
       raise ValueError(
-        f'{source} is no work directory of training: it has no step {step}'
+        f'{source} is not a work directory of training: it has no step {step}'
       )
     dtypes = {} if param_dtype is None else {'param_dtype': param_dtype}
     model, params, tokenizer = model_dir.load_any(source, mesh, **dtypes)
@@ -216,7 +219,8 @@ def describe(policy: Policy, workdir: str) -> None:
       logging.warning(
         '%s is not written (%s): evaluation and export will need the model and '
         'the task that the run began with',
-        *(path, error),
+        path,
+        error,
       )
 
   processes.on_main(write)
@@ -278,7 +282,7 @@ def _check_base(workdir, config):
 
 def task_tokenizer(task: Any) -> Any:
   """Of a procedural task: of its alphabet's characters, or of its pieces."""
-  alphabet = getattr(task, 'alphabet', None)
+  alphabet = task.alphabet
   if alphabet is None:
     raise ValueError(
       f'{type(task).__name__} has no alphabet of its own: set model.path to '

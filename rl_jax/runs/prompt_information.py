@@ -20,7 +20,7 @@ from rl_jax.checks import INT32, checked, ranged
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.statistics import LOGP, Forward, token_statistics
 from rl_jax.models import transformer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.generate import start_trajectories
 from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.rollouts.stop import make_stop
@@ -28,6 +28,7 @@ from rl_jax.runs import assembly
 from rl_jax.runs.policy import Policy
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Array, Trajectories
 
 LOOKED_AT = 16  # prompts of the split, for each different one that is wanted
@@ -108,7 +109,9 @@ def make_scores(
     params: Any, traj: Trajectories, prompt_NP: Array, mask_NP: Array
   ) -> Array:
     B, T = traj.response_BT.shape
-    again = lambda x_BT: jnp.tile(x_BT, (shards, 1))
+
+    def again(x_BT):
+      return jnp.tile(x_BT, (shards, 1))
 
     def under(prompts):
       prompt, mask = prompts
@@ -126,7 +129,9 @@ def make_scores(
       logp_BT = token_statistics(forward, params, rows, (LOGP,))[LOGP]
       return logp_BT.sum(axis=1).reshape(shards, B)
 
-    by_device = lambda x_NP: x_NP.reshape(-1, shards, x_NP.shape[1])
+    def by_device(x_NP):
+      return x_NP.reshape(-1, shards, x_NP.shape[1])
+
     pieces = jax.lax.map(under, (by_device(prompt_NP), by_device(mask_NP)))
     return pieces.reshape(-1, B)
 
@@ -187,9 +192,8 @@ class PromptInformation:
     self._engine = make_engine(
       model,
       SamplingConfig.ended_by(stop, temperature=rollout.temperature),
-      group_size=draws.num_samples,
-      max_response_tokens=T,
-      mesh=mesh,
+      EngineConfig(group_size=draws.num_samples, max_response_tokens=T),
+      mesh,
     )
     self._scores = make_scores(model, mesh, rollout.temperature)
     self._whole = mesh_lib.replicated(mesh)
@@ -292,7 +296,7 @@ def _different(config, policy, mesh, draws):
       last = min(len(prompts), number + wanted)
       examples, prompt, mask, _ = prompts.batch(range(number, last))
       for example, ids, on in zip(examples, prompt, mask, strict=True):
-        if not getattr(example, 'failure', None):
+        if not (isinstance(example, Opened) and example.failure):
           first.setdefault(tuple(ids[on > 0]), example)
       if len(first) >= wanted:
         break

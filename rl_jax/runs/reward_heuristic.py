@@ -27,7 +27,9 @@ def reward_heuristic(model: transformer.ModelConfig, params: Any) -> Heuristic:
     at_1T = jnp.arange(response_BT.shape[1])[None]
     own_BT = at_1T < length_B[:, None]
     traj = start_trajectories(
-      *(inputs['prompt_NP'], inputs['mask_NP'], length_B),
+      inputs['prompt_NP'],
+      inputs['mask_NP'],
+      length_B,
       group_size=1,
       max_response_tokens=response_BT.shape[1],
     ).replace(

@@ -100,7 +100,7 @@ def check_tokens(name: str, own: Any, other: Any, size: int) -> None:
     raise ValueError(
       f'{name} does not have the vocabulary of the policy: {reason}'
     )
-  templates = [getattr(x, 'chat_template', None) for x in (own, other)]
+  templates = [x.chat_template for x in (own, other)]
   if templates[0] != templates[1]:
     logging.warning(
       '%s has another chat template than the policy: it reads the tokens of '
@@ -154,7 +154,9 @@ def scorer(
   ends = tuple(tokenizer.eos_ids)
   if not source.separator:
     return Scorer(
-      *(source, forward, step_ids(source, tokenizer)),
+      source,
+      forward,
+      step_ids(source, tokenizer),
       eos_ids=ends,
       closing=_closing(config, model, tokenizer),
     )
@@ -203,7 +205,10 @@ def make_rewards(
     name = f'reward model {source.name!r} ({source.path})'
     check_tokens(name, tokenizer, other, model.vocab_size)
     models.append(scorer(source, config, model, tokenizer))
-  of = lambda chosen: functools.partial(stage(tuple(chosen), mesh), params)
+
+  def of(chosen):
+    return functools.partial(stage(tuple(chosen), mesh), params)
+
   pairs = tuple(one for one in models if one.compares)
   compared = functools.cache(lambda kind: stage(pairs, mesh, kind))
   return LearnedRewards(

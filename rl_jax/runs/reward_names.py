@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from rl_jax import checks
 from rl_jax.tasks import Mixture, RewardFunctions, reward_forms
 from rl_jax.tasks.reward_functions import NotApplicableError
 from rl_jax.verification.pool import VerifierPool
@@ -37,7 +38,7 @@ def check(
   for one in inner:
     if _inner(one):
       check(one, split, pool, alone)
-    elif not {*getattr(one, 'reward_weights', ())} <= _of_class(one):
+    elif not {*one.reward_weights} <= _of_class(one):
       with contextlib.closing(alone(one)) as own:
         _ask(one, split, own)
 
@@ -58,8 +59,7 @@ def check_functions(
         _try(task, split, alone)
     task = task.task
   if dataclasses.is_dataclass(task):
-    for field in dataclasses.fields(task):
-      value = getattr(task, field.name)
+    for value in checks.values(task).values():
       for one in value if isinstance(value, tuple) else (value,):
         check_functions(one, split, alone)
 
@@ -89,7 +89,7 @@ def _target(task, example):
 
 def check_on_device(task: Any, tokenizer: Any, max_tokens: int) -> None:
   """The same of `reward_device`, which is traced for one response."""
-  if not (hasattr(task, 'reward_device') and task.num_prompts('train')):
+  if not (task.supports('reward_device') and task.num_prompts('train')):
     return
   answers = task.device_answers([task.example('train', 0)], tokenizer)
   found = jax.eval_shape(
@@ -116,7 +116,7 @@ def _inner(task):
 
 
 def _ask(task, split, pool):
-  if split is None or not hasattr(task, 'target'):
+  if split is None or not task.supports('target'):
     return
   if not task.num_prompts(split):
     return

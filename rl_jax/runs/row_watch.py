@@ -1,7 +1,7 @@
 """What follows from a row of metrics when the host has read it."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from rl_jax.config import ExperimentConfig
 from rl_jax.records.metrics import save_arrays
@@ -10,12 +10,18 @@ from rl_jax.runs.callbacks import Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.stopping import EarlyStopping
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer
 from rl_jax.types import Trajectories
 
 
-class RowWatch:
-  """Guards, batches of skipped updates, early stopping and callbacks."""
+class RowWatch(Stateful):
+  """Guards, batches of skipped updates, early stopping and callbacks.
+
+  unjudged: why no sample of the last iteration was judged, or ''.
+  """
+
+  name: ClassVar[str] = 'watch'
 
   def __init__(
     self,
@@ -31,7 +37,8 @@ class RowWatch:
     self._batches: dict[int, Trajectories] = {}
     self.stopping = EarlyStopping(config.stopping)
     self.asked_to_end = False  # by a callback
-    self._unjudged = 0  # iterations in a row, of this session
+    self.unjudged = ''
+    self._unjudged_in_a_row = 0  # iterations of this session
 
   def keep_batch(self, iteration: int, traj: Trajectories) -> None:
     """Until its row has been read."""
@@ -40,7 +47,9 @@ class RowWatch:
 
   def see_samples(self, errors: Sequence[str | None]) -> None:
     """Ends the run if no sample can be judged; errors: of an iteration."""
-    self._unjudged = guards.check_judged(errors, self._unjudged)
+    in_a_row = guards.check_judged(errors, self._unjudged_in_a_row)
+    self._unjudged_in_a_row = in_a_row
+    self.unjudged = guards.why_unjudged(errors)
 
   def see(self, row: dict[str, Any], counters: Counters) -> dict[str, Any]:
     """Ends the run if a guard's limit is reached; else returns the row."""
@@ -60,3 +69,14 @@ class RowWatch:
   def has_ended(self, iteration: int) -> bool:
     """Whether the run ends with this iteration, before its last one."""
     return self.asked_to_end or self.stopping.due(iteration)
+
+  def host(self) -> dict[str, Any]:
+    """See Stateful."""
+    return {'stopping': self.stopping.state(), 'unjudged': self.unjudged}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """See Stateful."""
+    del arrays
+    self.unjudged = host.get('unjudged', '')
+    if 'stopping' in host:
+      self.stopping.restore(host['stopping'])

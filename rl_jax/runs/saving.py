@@ -1,6 +1,6 @@
 """What a run saves: checkpoints to continue, the best ones, weights alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import math
 import os
@@ -12,10 +12,36 @@ from rl_jax import overrides
 from rl_jax.records.checkpoints import checkpointer, files
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.runtime import processes
+from rl_jax.runtime.stateful import Stateful
 from rl_jax.runtime.writer import Writer, sole_writer
 
 CHECKPOINTS, WEIGHTS = 'checkpoints', 'weights'
 _ALL = 1 << 60  # steps
+
+
+def arrays_of(parts: Sequence[Stateful]) -> dict[str, Any]:
+  """The tree of arrays of a checkpoint; ValueError if two have one name."""
+  return _joined((part.name, part.arrays()) for part in parts)
+
+
+def host_of(parts: Sequence[Stateful]) -> dict[str, Any]:
+  """The JSON object of a checkpoint; ValueError if two have one name."""
+  return _joined((part.name, part.host()) for part in parts)
+
+
+def _joined(parts: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+  """The entries of all; parts: (name, entries) of each."""
+  found: dict[str, Any] = {}
+  owners: dict[str, str] = {}
+  for part, entries in parts:
+    for name in entries:
+      if name in found:
+        raise ValueError(
+          f'{owners[name]} and {part} both save {name!r} in checkpoints'
+        )
+      owners[name] = part
+    found |= entries
+  return found
 
 
 class Saver:
@@ -134,7 +160,8 @@ class Saver:
       return
     logging.warning(
       'there is no checkpoint to continue: %s is kept as %s',
-      *(path, os.path.basename(self._writer.set_aside(path))),
+      path,
+      os.path.basename(self._writer.set_aside(path)),
     )
 
   def oldest_host_state(self) -> dict[str, Any]:

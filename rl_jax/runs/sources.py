@@ -20,11 +20,9 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
-from rl_jax.rollouts.collect import Collector
+from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.judges import NO_JUDGES, Judges
-from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.memory import RememberingSelector
@@ -83,8 +81,11 @@ def logged_set(
   """The recorded rows of a split."""
   rollout = config.rollout
   return LoggedSet(
-    *(config.task, split, policy.tokenizer),
-    *(rollout.max_prompt_tokens, rollout.overlong_prompt),
+    config.task,
+    split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
     max_response_tokens=rollout.max_response_tokens,
     num_responses=rollout.group_size - reads_mismatched(config.method),
   )
@@ -132,14 +133,12 @@ def make_source(
   config: ExperimentConfig,
   rows: tuple[PromptSet | None, LoggedSet | None],
   stages: Stages,
-  verifier: Any,
+  judging: Judging,
   key: jax.Array,
-  learned: LearnedRewards,
-  judges: Judges = NO_JUDGES,
 ) -> Any:
   """The source that rollout.logged_prompts asks for; rows: of read_rows.
 
-  learned, judges: rewards of samples, see runs.reward_models, runs.judges.
+  judging: of samples, see runs.reward_models, runs.judges.
   """
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
@@ -157,10 +156,8 @@ def make_source(
       score=score,
       prompts=prompts,
       selector=selector,
-      verifier=verifier,
+      judging=judging,
       key=key,
-      learned=learned,
-      judges=judges,
     )
 
   def logged(records, selector, key):
@@ -292,7 +289,10 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
       f'has {", ".join(unknown)}: set it to 0 or to rollout.num_prompts'
     )
   B = len(traj.weight_B)
-  fill = lambda name, x: jnp.full((B, *x.shape[1:]), _ABSENT[name], x.dtype)
+
+  def fill(name, x):
+    return jnp.full((B, *x.shape[1:]), _ABSENT[name], x.dtype)
+
   rewards = {
     name: fill(f'{name}_B', x)
     for name, x in other.rewards.items()

@@ -152,15 +152,9 @@ def make_stages(
   engine = make_engine(
     model,
     functions.sampling,
-    group_size=rollout.group_size,
-    max_response_tokens=rollout.max_response_tokens,
-    mesh=sampling_mesh or mesh,
-    slots=rollout.slots,
-    cache_tokens=rollout.cache_tokens,
-    turns=rollout.turns,
-    new_tokens=rollout.window_tokens,
-    speculative=rollout.speculative,
-    draft_model=draft_model,
+    rollout.engine_config,
+    sampling_mesh or mesh,
+    draft_model,
   )
   return Stages(
     engine=engine if sampling_mesh is None else on_own_mesh(engine),

@@ -6,7 +6,7 @@ from typing import Any
 
 from absl import logging
 
-from rl_jax import overrides
+from rl_jax import checks, overrides
 from rl_jax.config import StoppingConfig
 
 
@@ -21,7 +21,7 @@ class EarlyStopping:
   def __init__(self, config: StoppingConfig):
     self._config = config
     names = ('metric', 'mode', 'patience', 'min_delta', 'target')
-    self._settings = {name: getattr(config, name) for name in names}
+    self._settings = checks.values(config, names)
     self.best: float | None = None
     self.waited = 0  # rows with the metric since then
     self.last: int | None = None  # the last iteration of the run
@@ -44,7 +44,10 @@ class EarlyStopping:
       self.last = row['step'] + 1
       logging.info(
         'stopping after iteration %d: %s = %s has reached %s (stopping.target)',
-        *(self.last, config.metric, value, config.target),
+        self.last,
+        config.metric,
+        value,
+        config.target,
       )
       return
     gain = math.inf if self.best is None else sign * (value - self.best)
@@ -60,7 +63,11 @@ class EarlyStopping:
         if sign > 0
         else 'stopping after iteration %d: %s has not fallen below %s by more '
         'than %s in %d rows (stopping.patience)',
-        *(self.last, config.metric, self.best, config.min_delta, self.waited),
+        self.last,
+        config.metric,
+        self.best,
+        config.min_delta,
+        self.waited,
       )
 
   def due(self, iteration: int) -> bool:

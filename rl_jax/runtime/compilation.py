@@ -24,7 +24,7 @@ def keep_programs(platform: Platform) -> None:
   empty variable too: then nothing is kept.
   """
   given = 'JAX_COMPILATION_CACHE_DIR' in os.environ
-  if platform.is_cpu or given or jax.config.jax_compilation_cache_dir:
+  if platform.is_cpu or given or jax.config.read('jax_compilation_cache_dir'):
     return
   caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
   folder = pathlib.Path(caches) / 'rl_jax' / 'programs'
@@ -49,10 +49,10 @@ def _log(event: str, duration_secs: float, fun_name: str = '', **_) -> None:
 
 
 def options(platform: Platform) -> dict[str, int] | None:
-  """Compiler options of jax.jit; flags that XLA_FLAGS sets are left alone.
+  """Compiler options of jax.jit; flags that XLA_FLAGS sets are left unchanged.
 
   On CPU matrix products run in libraries; LLVM, which compiles the rest, takes
-  20% longer at its default level, for code that is no faster.
+  20% longer at its default level, for code that is not faster.
   """
   return _unless_set({_LEVEL: 1}, platform)
 

@@ -43,7 +43,7 @@ def split_over(size: int, logical: str) -> tuple[str, ...]:
 def constrain(x: Array, *logical_axes: str | None) -> Array:
   """Fixes the layout of x inside jit; without a mesh in force, just x.
 
-  Axes that are manual in a surrounding shard_map are left alone.
+  Axes that are manual in a surrounding shard_map are left unchanged.
   """
   sizes = _axes_in_force()
   if not sizes:

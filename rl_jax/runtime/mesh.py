@@ -15,6 +15,7 @@ from jax.sharding import (
 )
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.checks import INT32, checked, ranged
 
 SEQUENCE = 'sequence'
@@ -63,7 +64,7 @@ class MeshConfig:
 
   def sizes(self, devices: int = 1) -> dict[str, int]:
     """Devices along each axis; data by default what so many devices leave."""
-    given = {axis: getattr(self, axis) for axis in AXES}
+    given = checks.values(self, AXES)
     if self.data is None:
       others = math.prod(n for n in given.values() if n is not None)
       given['data'] = max(1, (devices - self.rollout_devices) // others)

@@ -17,11 +17,11 @@ class Tolerant:
     return len(text)
 
   def flush(self) -> None:
-    """As for a stream."""
+    """Flushes the stream; failures are ignored."""
     self._try('flush')
 
   def isatty(self) -> bool:
-    """As for a stream."""
+    """False also if the stream cannot answer."""
     return bool(self._try('isatty'))
 
   def __getattr__(self, name: str) -> Any:

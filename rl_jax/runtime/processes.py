@@ -208,7 +208,7 @@ def _put(x, layout):
 
 
 def end_all(exit_code: int) -> None:
-  """After an error: ends this process at once, and thereby the others.
+  """Ends this process at once after an error, and thereby the others.
 
   A normal exit would wait for processes that wait for this one. Does nothing
   with one process.

@@ -88,7 +88,7 @@ class Profiler:
     return results
 
   def close(self) -> None:
-    """Writes a trace that has begun, also of a run that ends within it."""
+    """Writes a trace that has started, also of a run that ends within it."""
     if self._tracing:
       self._tracing = False
       jax.profiler.stop_trace()

@@ -8,7 +8,7 @@ from absl import logging
 class RepeatedWarnings:
   """Logs a warning the 1st, 10th, 100th, ... time; the count is in the text.
 
-  Texts are told apart by `text`, before its arguments are filled in. A run
+  Texts are distinguished by `text`, before its arguments are filled in. A run
   makes its own, so that another run in the same process starts from 0.
   """
 

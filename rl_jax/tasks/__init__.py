@@ -3,7 +3,7 @@
 from rl_jax.tasks.arithmetic import Arithmetic
 from rl_jax.tasks.backward_words import BackwardWords
 from rl_jax.tasks.bandit import Bandit
-from rl_jax.tasks.base import OUTCOME, Example, Task, combine
+from rl_jax.tasks.base import OUTCOME, Example, Task, TaskTraits, combine
 from rl_jax.tasks.believed_chain import BelievedChain
 from rl_jax.tasks.boxes import Boxes
 from rl_jax.tasks.bracket_programs import BracketPrograms
@@ -144,6 +144,7 @@ __all__ = [
   'SpokenMoves',
   'StepRows',
   'Task',
+  'TaskTraits',
   'TextArena',
   'TextWorld',
   'TriggeredLabels',

@@ -9,6 +9,7 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.described import NumberedAnswers
 
 # Positions modulo 10 of the permuted pairs in each split.
 _OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
@@ -16,7 +17,7 @@ _OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Arithmetic:
+class Arithmetic(NumberedAnswers):
   """'123+456=' -> '579', '123-456=' -> '-333'.
 
   Operands have exactly `digits` digits (1..9, 10..99, 100..999, ...). A keyed

@@ -4,12 +4,12 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class BackwardWords:
+class BackwardWords(Task):
   """Prompt 'abca=', answer 'acba'; the hash of a word decides its split.
 
   Components: `outcome`, 1 if it is equal, and `places`, the letters in place

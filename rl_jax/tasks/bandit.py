@@ -9,13 +9,14 @@ from typing import Any
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.described import NumberedAnswers
 
 _LETTERS = string.ascii_lowercase
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Bandit:
+class Bandit(NumberedAnswers):
   """Prompt 'C' (a context), response 'f' (an action): the smallest RL problem.
 
   Every context has one best action. Components: `outcome` is 1 for the best

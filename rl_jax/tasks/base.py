@@ -4,11 +4,16 @@ Nothing in this package imports JAX at module level, because reward workers
 import it: the jittable verifiers live in `device_verifiers`.
 """
 
-from collections.abc import Mapping
+import abc
+from collections.abc import Mapping, Sequence
 import dataclasses
-import difflib
+import functools
+import inspect
 import sys
-from typing import Any, Protocol
+from typing import Any, ClassVar
+
+from rl_jax import checks, user_modules
+from rl_jax.tasks.episodes import DeviceReply, Environment
 
 SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
@@ -78,52 +83,280 @@ class Logged:
   annotator: int | None = None
 
 
-class Task(Protocol):
-  """A frozen dataclass with JSON-friendly fields.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskTraits:
+  """What a run asks of a task before it asks for prompts.
 
-  Optional attributes: `needs_workers` (a reward call may not end) and
-  `reward_seconds` (how long it may take), see `pool.check_limits`.
-  Optional members: `logged(example) -> (Logged, ...)`, responses that data
-  hold, `num_logged` of every prompt; `prepare()` imports what `reward` needs,
-  once, before workers are forked; `hinted(example)`, it with a hint,
-  `hinted_by(example, share)`, a hint of that share of the solution, and
-  `with_examples(example, ((solved, response), ...))`, it behind solved ones;
-  `alphabet` for a character tokenizer, or a tuple of words and other pieces;
-  `modes`, {name: text}, how responses of a mode begin, the cheapest first;
-  `as_read(text)`, an answer or response as a person reads it, where it is
-  written otherwise;
-  `device_answers(examples, tokenizer) -> (i32[B, A], i32[B])` and
-  `reward_device(response_BT, length_B, answer_BA, answer_length_B, tokenizer)
-  -> {component: f32[B]}`, the jittable form of `reward`;
-  `row_inputs_device(response_BT, length_B, tokenizer) -> {key: f32[B, T]}`,
-  what pieces read of tokens (pieces/row_inputs.py).
+  No trait is part of a configuration: a task whose trait depends on a field
+  writes `traits` as a property.
   """
 
-  reward_weights: dict[str, float]
+  # Of episodes: prompts are conversations, the role of observations, variables
+  # of the chat template, and what it has to say where calls of tools begin.
+  chat: bool = False
+  role: str = 'user'
+  arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  call_mark: str = ''
+  players: int = 1  # of a game, each of whom has a group of its own
+  asks: tuple[str, ...] = ()  # names of partners, see Ask
+  rewrites: bool = False  # whether replies may `forget`
+  # False if episodes draw from generators of their own only: several may then
+  # share a process without an exchange of the states of the global ones.
+  global_random: bool = True
+  # False if the same actions may be answered in another way, as by a tool of
+  # the network. An episode is then never repeated: it is lost, and counted as a
+  # mismatch, with its process and in a run that continues within it; methods
+  # that repeat episodes are refused. `reset` must depend on its seed only.
+  deterministic: bool = True
+  needs_workers: bool = False  # a call of the reward may not end
+  reward_seconds: float = 0.0  # how long its own limits let a call take
+  clusters: bool = False  # rewards have the component `cluster_id`
+  # {name: text}: how responses of a mode begin, the cheapest first.
+  modes: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
+
+TRAITS = tuple(field.name for field in dataclasses.fields(TaskTraits))
+
+
+def merged(
+  traits: Sequence[TaskTraits], form: TaskTraits | None = None
+) -> TaskTraits:
+  """The traits of several tasks as one.
+
+  form: whose chat form and number of players the episodes have.
+  """
+  return dataclasses.replace(
+    form or TaskTraits(),
+    asks=tuple(name for one in traits for name in one.asks),
+    rewrites=any(one.rewrites for one in traits),
+    global_random=any(one.global_random for one in traits),
+    deterministic=all(one.deterministic for one in traits),
+    needs_workers=any(one.needs_workers for one in traits),
+    reward_seconds=max((one.reward_seconds for one in traits), default=0.0),
+    clusters=any(one.clusters for one in traits),
+    modes={},
+  )
+
+
+# Methods that some tasks have, see Task.supports.
+OPTIONAL = (
+  'reward',
+  'make',
+  'target',
+  'logged',
+  'hinted',
+  'hinted_by',
+  'with_examples',
+  'device_answers',
+  'reward_device',
+  'row_inputs_device',
+  'begin_device',
+  'step_device',
+)
+
+
+class Task(user_modules.NamesCode, abc.ABC):
+  """Base of all tasks: a frozen dataclass with fields that JSON can hold.
+
+  A subclass writes `num_prompts`, `example` and `reward` (with episodes:
+  derives from `EnvironmentTask` and writes `make`); everything else has a
+  default here. It may have other methods and attributes. A public name that is
+  almost one of these, or a trait that is an attribute of the class, is an error
+  when the class is defined.
+  """
+
+  _supported: ClassVar[frozenset[str]] = frozenset()  # of OPTIONAL
+
+  def __init_subclass__(cls, is_base: bool = False, **more: Any) -> None:
+    """is_base: what the class defines are defaults of its subclasses."""
+    super().__init_subclass__(**more)
+    _check_declarations(cls)
+    own = vars(cls)
+    if not is_base:
+      found = {name for name in OPTIONAL if own.get(name) is not None}
+      lost = {name for name in OPTIONAL if name in own} - found
+      cls._supported = cls._supported - lost | found
+
+  @property
+  def traits(self) -> TaskTraits:
+    """What a run asks of the task before it asks for prompts."""
+    return TaskTraits()
+
+  # No property: dataclasses write a field of this name into the instance.
+  @functools.cached_property
+  def reward_weights(self) -> Mapping[str, float]:
+    """What each component of the reward counts; by default the outcome."""
+    return {OUTCOME: 1.0}
+
+  @property
+  def alphabet(self) -> str | tuple[str, ...] | None:
+    """Characters for a tokenizer of them, or words and other pieces."""
+    return None
+
+  @property
+  def template(self) -> Any:
+    """What writes prompts, see rl_jax.tasks.templates; None: nothing does."""
+    return None
+
+  @property
+  def num_logged(self) -> int:
+    """How many recorded responses every prompt has."""
+    return 1
+
+  @property
+  def annotators(self) -> int | None:
+    """People who compared the recorded responses; None: unknown."""
+    return None
+
+  def supports(self, name: str) -> bool:
+    """Whether the task has the method, one of OPTIONAL."""
+    return name in self._supported
+
+  @abc.abstractmethod
   def num_prompts(self, split: str) -> int:
     """Prompts of a split; 0 if the task has no such split."""
 
+  @abc.abstractmethod
   def example(self, split: str, index: int) -> Example:
     """The example of that index; always the same."""
 
-  def target(self, example: Example) -> str:
-    """The target text of supervised training, without end token."""
-
+  @abc.abstractmethod
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """Components of the text before the end token; `outcome` is one."""
 
+  def target(self, example: Example) -> str:
+    """The target text of supervised training, without end token."""
+    raise self._lacks('target')
 
-def logged(task: Task, example: Example) -> tuple[Logged, ...]:
-  """The responses of the data; of other tasks the target alone."""
-  if hasattr(task, 'logged'):
-    return task.logged(example)
-  return (Logged(text=task.target(example)),)
+  def logged(self, example: Example) -> tuple[Logged, ...]:
+    """Responses that data hold; by default the target, as the only one."""
+    return (Logged(text=self.target(example)),)
+
+  def prepare(self) -> None:  # noqa: B027, most have nothing to do
+    """Imports what `reward` or episodes need, before workers are forked."""
+
+  def as_read(self, text: str) -> str:
+    """An answer or response as a person reads it."""
+    return text
+
+  def hinted(self, example: Example) -> Example:
+    """The example with a hint."""
+    raise self._lacks('hinted')
+
+  def hinted_by(self, example: Example, share: float) -> Example:
+    """The example with that share of its solution."""
+    raise self._lacks('hinted_by')
+
+  def with_examples(
+    self, example: Example, solved: Sequence[tuple[Example, str]]
+  ) -> Example:
+    """The example after solved ones, each with its response."""
+    raise self._lacks('with_examples')
+
+  def task_of(self, example: Example) -> 'Task':
+    """The task that the example comes from, of several."""
+    return self
+
+  def weights_of(self, example: Example) -> Mapping[str, float]:
+    """The weights of the rewards of an example."""
+    return self.reward_weights
+
+  def sizes(self, split: str) -> list[int]:
+    """Prompts of each of the tasks that this one consists of."""
+    return [self.num_prompts(split)]
+
+  def device_answers(
+    self, examples: Sequence[Example], tokenizer: Any
+  ) -> tuple[Any, Any]:
+    """(i32[N, A], i32[N]): what device verifiers read of examples."""
+    raise self._lacks('device_answers')
+
+  def reward_device(
+    self,
+    response_BT: Any,
+    length_B: Any,
+    answer_BA: Any,
+    answer_length_B: Any,
+    tokenizer: Any,
+  ) -> dict[str, Any]:
+    """{component: f32[B]}, the jittable form of `reward`."""
+    raise self._lacks('reward_device')
+
+  def row_inputs_device(
+    self, response_BT: Any, length_B: Any, tokenizer: Any
+  ) -> dict[str, Any]:
+    """{key: f32[B, T]}: what pieces read of tokens (pieces/row_inputs.py)."""
+    return {}
+
+  def make(self, example: Example) -> Environment:
+    """An episode that has not begun."""
+    raise self._lacks('make')
+
+  def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
+    """(state, state_B) after `reset`, jittable."""
+    raise self._lacks('begin_device')
+
+  def step_device(
+    self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
+  ) -> tuple[Any, DeviceReply]:
+    """(state, reply) of every row by itself, jittable.
+
+    The tokens of a turn are the first `length` of action_BA.
+    """
+    raise self._lacks('step_device')
+
+  def start(self, example: Example) -> Environment:
+    """The episode of `make`; TypeError for what is not an Environment."""
+    episode = self.make(example)
+    if not isinstance(episode, Environment):
+      name = type(episode).__name__
+      raise TypeError(
+        f'{type(self).__name__}.make returned {name}, not an Environment: '
+        'derive it from rl_jax.tasks.environments.Environment:\n\n'
+        f'  class {name}(Environment):\n'
+        '    def reset(self, seed: int) -> Reply:\n'
+        '    def step(self, action: str) -> Reply:'
+      )
+    return episode
+
+  def _lacks(self, name):
+    return NotImplementedError(f'{type(self).__name__} has no method {name}')
 
 
-def num_logged(task: Task) -> int:
-  """How many of them each prompt has."""
-  return getattr(task, 'num_logged', 1)
+_MEMBERS = (*checks.own_names(Task), 'code_modules', 'instructions')
+
+
+def _check_declarations(cls):
+  """Raises TypeError for what the class declares at the wrong place."""
+  own, fields = vars(cls), checks.own_fields(cls)
+  if 'traits' in fields:
+    raise TypeError(
+      f'{checks.where(cls)}: traits are no field: write `traits = '
+      'TaskTraits(...)` without a type, or a property'
+    )
+  checks.check_defaults(cls, _MEMBERS)
+  by_property = any('traits' in vars(x) for x in cls.__mro__ if x is not Task)
+  for name in checks.own_names(cls):
+    known = ('reward_weights',) if name in fields else (*_MEMBERS, *TRAITS)
+    if inspect.isfunction(own.get(name)):  # `annotator(index)` is no slip
+      known = tuple(one for one in known if one != f'{name}s')
+    meant = checks.misspelt(name, known)
+    if not (meant or name in TRAITS) or (name in fields and by_property):
+      checks.check_parameters(cls, name)
+      continue
+    if (meant or name) in TRAITS:
+      value = own.get(name)
+      plain = isinstance(value, str | int | float | tuple)
+      shown = repr(value) if plain else '...'
+      raise TypeError(
+        f'{checks.where(cls)}: {name!r} is read as a trait only: write `traits '
+        f'= TaskTraits({meant or name}={shown})`, or a property `traits` '
+        'where it depends on fields'
+      )
+    raise TypeError(
+      f'{checks.where(cls)}: a Task has no {name!r}; did you mean {meant!r}? '
+      f'What only this class uses begins with an underscore: _{name}'
+    )
 
 
 def outcome_only() -> Any:
@@ -150,19 +383,38 @@ def combine(components: Mapping[str, Any], weights: Mapping[str, float]) -> Any:
   return sum(weights[name] * components[name] for name in weights)
 
 
+def require(value: Any, where: str) -> None:
+  """Raises ValueError, which shows the form, for what is not a Task.
+
+  where: the field that has the value.
+  """
+  if isinstance(value, Task):
+    return
+  if isinstance(value, user_modules.NotImported):
+    raise ValueError(value.why)
+  name = type(value).__name__
+  raise ValueError(
+    f'{where} = {value!r:.80} is no task: {name} does not derive from '
+    'rl_jax.tasks.Task. A task is\n\n'
+    '  @dataclasses.dataclass(frozen=True)\n'
+    '  class Mine(Task):\n'
+    '    reward_weights: dict[str, float] = base.outcome_only()\n'
+    '    traits = TaskTraits(...)  # where needs_workers, modes, ... differ\n'
+    '    def num_prompts(self, split: str) -> int:\n'
+    '    def example(self, split: str, index: int) -> Example:\n'
+    '    def reward(self, example: Example, response: str) -> dict:\n\n'
+    'and with episodes `class Mine(EnvironmentTask)` with a method '
+    'make(example). A run that was started with the former class continues '
+    'with --allow_change.'
+  )
+
+
 def check_task(task: Any) -> None:
-  """Raises ValueError for what lacks a member of every task, or has no weights.
+  """Raises ValueError for what is not a Task, or has no weights.
 
   Users write tasks of their own.
   """
-  members = ('reward_weights', 'num_prompts', 'example')
-  missing = [name for name in members if not hasattr(task, name)]
-  if missing:
-    raise ValueError(
-      f'task: {type(task).__name__} is no task: it has no {missing[0]!r}; all '
-      f'have {", ".join(members)}'
-    )
-  _check_judge(task)
+  require(task, 'task')
   weights = task.reward_weights
   if not (isinstance(weights, Mapping) and weights) or not all(
     isinstance(x, (int, float)) and abs(x) <= sys.float_info.max
@@ -171,32 +423,6 @@ def check_task(task: Any) -> None:
     raise ValueError(
       f'task.reward_weights = {weights!r}: expected finite weights by name'
     )
-
-
-def _check_judge(task):
-  """Raises ValueError for a task that can neither judge nor begin episodes."""
-  name, known = type(task).__name__, [x for x in dir(task) if x[0] != '_']
-  make = getattr(task, 'make', None)
-  own = getattr(make, '__qualname__', '') != 'EnvironmentTask.make'
-  if make is not None and not own:
-    known.remove('make')
-    hint = _nearest('make', known)
-    raise ValueError(
-      f'task: {name} has no method make(example), which returns an episode '
-      f'that has not begun{hint}'
-    )
-  judges = ('reward', 'reward_device', 'make')
-  if not any(callable(getattr(task, judge, None)) for judge in judges):
-    hint = _nearest('reward', known)
-    raise ValueError(
-      f'task: {name} has no method reward(example, response), and no '
-      f'make(example) for episodes{hint}'
-    )
-
-
-def _nearest(name, known):
-  near = difflib.get_close_matches(name, known, n=1)
-  return f'; it has {near[0]!r}' if near else ''
 
 
 def check_index(task: Any, split: str, index: int) -> None:
@@ -213,7 +439,12 @@ def check_index(task: Any, split: str, index: int) -> None:
 def configured_size(task: Any, split: str) -> int:
   """The task's num_train, num_validation or num_test, for drawn prompts."""
   check_split(split)
-  return getattr(task, f'num_{split}')
+  sizes = {
+    'train': task.num_train,
+    'validation': task.num_validation,
+    'test': task.num_test,
+  }
+  return sizes[split]
 
 
 def check_split(split: str) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Boxes:
+class Boxes(Task):
   """Prompt: the rows of a screen with elements a, b, .. in '.', then 'b='.
 
   Elements are boxes of whole cells that do not overlap; columns and rows count

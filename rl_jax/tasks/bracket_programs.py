@@ -4,7 +4,7 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, Logged, Task
 
 PAIRS = {'(': ')', '[': ']', '{': '}'}
 OPEN, CLOSE = ''.join(PAIRS), ''.join(PAIRS.values())
@@ -14,7 +14,7 @@ NO_PROGRAM, FAILS, WRONG, RIGHT = -1.0, -0.6, -0.3, 1.0
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class BracketPrograms:
+class BracketPrograms(Task):
   """Prompt '{([>', what is open; response '])}', or '[]])}', closes it.
 
   Two to `opened` brackets are open. Components: `outcome` 1 if all are closed

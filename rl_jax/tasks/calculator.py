@@ -6,14 +6,14 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 _CALL = re.compile(r'\[([0-9]{1,9})([+-])([0-9]{1,9})\]')
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Calculator:
+class Calculator(Task):
   """Prompt '47+38=', response '7+8=15;[47+38]', or by hand: '85'.
 
   A response is pieces of text that `;` separates. '[47+38]' is a call; the last

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import check_range, checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits
 
 OPERATIONS = '+-*'
 _THOUGHT = r'<([0-9][+\-*][0-9]=[0-9](?:;[0-9][+\-*][0-9]=[0-9])*)>'
@@ -22,7 +22,7 @@ _UNKNOWN = 3  # mode or format of a response that has none of these
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Chain:
+class Chain(Task):
   """Prompt '3+4*2=', response '<3+4=7;7*2=4>4', or a guess: '4'.
 
   Operations apply from left to right, each modulo 10, to single digits. The
@@ -77,9 +77,9 @@ class Chain:
     check_range(self, 'min_operations', 1, self.max_operations)
 
   @property
-  def modes(self) -> dict[str, str]:
-    """The beginnings of responses that choose a mode."""
-    return dict(MODES) if self.controls else {}
+  def traits(self) -> TaskTraits:
+    """Responses choose a mode by how they begin, if there are controls."""
+    return TaskTraits(modes=dict(MODES) if self.controls else {})
 
   def num_prompts(self, split: str) -> int:
     """As configured: problems are drawn, not listed."""
@@ -100,7 +100,7 @@ class Chain:
     """What the teacher writes: the same for the same prompt."""
     problem = _problem(example)
     stream = draws.Draws('teacher', self.seed, problem)
-    control = dict.fromkeys(MODES, '') | self.modes
+    control = dict.fromkeys(MODES, '') | dict(self.traits.modes)
     if stream.uniform() < self.guesses:
       return control['instant'] + example.answer
     passes = 2 if stream.uniform() < self.rechecks else 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 ABSTAIN = '?'
 ABSTAINS_EVERY = 5  # target of supervised training
@@ -16,7 +16,7 @@ ABSTAINS_EVERY = 5  # target of supervised training
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Clues:
+class Clues(Task):
   """Prompt 'abbcb=', response 'b', or '?' for no answer.
 
   The answer is a letter drawn uniformly; each clue is the answer with

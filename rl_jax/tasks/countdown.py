@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import check_range, checked, chosen, ranged
 from rl_jax.tasks import answers, base, draws, expressions
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
 _FLAT = re.compile(r'[0-9](?:[+\-*][0-9])*')
@@ -22,7 +22,7 @@ _QUESTION = (
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Countdown:
+class Countdown(Task):
   """Numbers and a reachable target; the response is an expression.
 
   grammar 'flat': numbers are digits 1..9, the prompt is '347>25=' and the whole

@@ -6,14 +6,14 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 _MOVES = {'N': (0, -1), 'E': (1, 0), 'S': (0, 1), 'W': (-1, 0)}
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Coverage:
+class Coverage(Task):
   """Prompt '@', response 'NNESW..': a walk on a grid that joins at its edges.
 
   F(walk) = distinct cells entered in the first `steps` moves, the first cell

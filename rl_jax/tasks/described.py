@@ -1,5 +1,6 @@
 """A task with what method pieces read of a response besides its reward."""
 
+import abc
 from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
@@ -28,18 +29,37 @@ _ANSWERED = _MALFORMED | {
 }
 
 
+class NumberedAnswers(base.Task, is_base=True):
+  """Base of a task whose answers are numbers below `num_answers`."""
+
+  @property
+  @abc.abstractmethod
+  def num_answers(self) -> int:
+    """How many answers there are."""
+
+  @abc.abstractmethod
+  def answer_number(self, response: str) -> int | None:
+    """The answer of a response; None if it has none."""
+
+  @abc.abstractmethod
+  def answer_number_device(
+    self, response_BT: Any, length_B: Any, tokenizer: Any
+  ) -> tuple[Any, Any]:
+    """(i32[B], bool[B]): the answers, and which responses have one."""
+
+  @abc.abstractmethod
+  def describe(self, example: Example) -> tuple[int, int]:
+    """(difficulty, reward of a reference response)."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Described(wrapped.Wrapped):
   """Adds components of weight 0, so that `row_inputs` finds them in every row.
 
   A well-formed response is one plain answer: in the instant mode, the one
-  format, the only candidate. The task has
-    num_answers: answer numbers are below it
-    answer_number(response) -> its answer as an int, None if it has none;
-    answer_number_device(response_BT, length_B, tokenizer) -> (i32[B], bool[B]);
-    describe(example) -> (difficulty, reward of a reference response), ints.
+  format, the only candidate. The task derives from NumberedAnswers.
 
-  Raises: ValueError for a task without these, or with answer numbers that are
+  Raises: ValueError for another task, or with answer numbers that are
     not exact in float32.
   """
 
@@ -47,7 +67,8 @@ class Described(wrapped.Wrapped):
 
   def __post_init__(self):
     name = type(self.task).__name__
-    if not hasattr(self.task, 'num_answers'):
+    super().__post_init__()
+    if not isinstance(self.task, NumberedAnswers):
       raise ValueError(f'Described.task: {name} does not number its answers')
     if self.task.num_answers > _EXACT:
       raise ValueError(

@@ -6,19 +6,15 @@ import re
 from typing import Any
 
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits, merged
 from rl_jax.tasks.environments import several
-from rl_jax.tasks.environments.base import (
-  Environment,
-  is_environment,
-  rewrites,
-)
+from rl_jax.tasks.environments.base import Environment, is_environment
 
 _SET = 'evaluation_set'  # in Example.meta
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationSet:
+class EvaluationSet(Task):
   """A split of the run's task, or of a task of its own; metrics have its name.
 
   As a task it holds the prompts of `split` under every name of a split; its
@@ -35,11 +31,16 @@ class EvaluationSet:
         f'EvaluationSet.name = {self.name!r}: letters, digits and _ . - alone'
       )
     base.check_split(self.split)
-    if self.task is not None and not hasattr(self.task, 'num_prompts'):
-      raise ValueError(f'EvaluationSet.task = {self.task!r} is no task')
+    if self.task is not None:
+      base.require(self.task, 'EvaluationSet.task')
 
   @property
-  def reward_weights(self) -> dict[str, float]:
+  def traits(self) -> TaskTraits:
+    """Those of its task."""
+    return self.task.traits
+
+  @property
+  def reward_weights(self) -> Mapping[str, float]:
     """Of its task."""
     return self.task.reward_weights
 
@@ -54,90 +55,59 @@ class EvaluationSet:
     example = self.task.example(self.split, index)
     return dataclasses.replace(example, meta={**example.meta, _SET: self.name})
 
+  def reward(self, example: Example, response: str) -> Mapping[str, float]:
+    """The task's, of an example that is marked."""
+    return self.task.reward(_unmarked(example), response)
+
 
 @dataclasses.dataclass(frozen=True)
-class Several:
+class Several(Task):
   """Judges responses by the task of their set, or by that of the run."""
 
-  task: Any
+  task: Task
   sets: tuple[EvaluationSet, ...]
 
   @property
-  def reward_weights(self) -> dict[str, float]:
+  def reward_weights(self) -> Mapping[str, float]:
     """Of the run."""
     return self.task.reward_weights
 
   @property
-  def needs_workers(self) -> bool:
-    """If any task does."""
-    return any(getattr(t, 'needs_workers', False) for t in self._tasks())
+  def traits(self) -> TaskTraits:
+    """Those of all tasks as one; the form of episodes is that of the run."""
+    return merged([task.traits for task in self._tasks()], self.task.traits)
 
-  @property
-  def reward_seconds(self) -> float:
-    """Of the slowest task."""
-    return max(getattr(t, 'reward_seconds', 0.0) for t in self._tasks())
+  def supports(self, name: str) -> bool:
+    """Episodes, if the run has them."""
+    return name == 'reward' or (name == 'make' and is_environment(self.task))
 
-  @property
-  def make(self) -> Any:
-    """Episodes, if the run has them; else AttributeError."""
-    if not is_environment(self.task):
-      raise AttributeError('the task of the run has no method make')
-    return self._make
+  def num_prompts(self, split: str) -> int:
+    """Of the run; sets have their own."""
+    return self.task.num_prompts(split)
 
-  @property
-  def chat(self) -> bool:
-    """Of the run."""
-    return getattr(self.task, 'chat', False)
+  def example(self, split: str, index: int) -> Example:
+    """Of the run; sets have their own."""
+    return self.task.example(split, index)
 
-  @property
-  def role(self) -> str:
-    """Of the run."""
-    return getattr(self.task, 'role', 'user')
-
-  @property
-  def arguments(self) -> Mapping[str, Any]:
-    """Of the run."""
-    return getattr(self.task, 'arguments', {})
-
-  @property
-  def call_mark(self) -> str:
-    """Of the run."""
-    return getattr(self.task, 'call_mark', '')
-
-  @property
-  def rewrites(self) -> bool:
-    """If any task does."""
-    return any(map(rewrites, self._tasks()))
-
-  @property
-  def global_random(self) -> bool:
-    """If any task has it."""
-    return any(getattr(t, 'global_random', True) for t in self._tasks())
-
-  @property
-  def deterministic(self) -> bool:
-    """If every task is."""
-    return all(getattr(t, 'deterministic', True) for t in self._tasks())
-
-  def weights_of(self, example: Example) -> dict[str, float]:
+  def weights_of(self, example: Example) -> Mapping[str, float]:
     """Of the example's own task."""
     return self.task_of(example).reward_weights
 
-  def task_of(self, example: Example) -> Any:
+  def task_of(self, example: Example) -> Task:
     """That of the example's set, or of the run."""
     return self._task_of(example.meta.get(_SET))
 
   def prepare(self) -> None:
     """That of every task."""
     for task in self._tasks():
-      if hasattr(task, 'prepare'):
-        task.prepare()
+      task.prepare()
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """As of the example's own task."""
     return self.task_of(example).reward(_unmarked(example), response)
 
-  def _make(self, example: Example) -> Environment:
+  def make(self, example: Example) -> Environment:
+    """As of the example's own task."""
     return several.make(self.task_of(example), _unmarked(example))
 
   def _task_of(self, name):
@@ -162,7 +132,7 @@ def check_sets(
   split: of the run's own task, or None. consensus: two names of sets, or more.
   """
   for one in sets:
-    if not (hasattr(one, 'name') and hasattr(one, 'split')):
+    if not isinstance(one, EvaluationSet):
       raise ValueError(f'evaluation.sets: {one!r} is no EvaluationSet')
   names = [one.name for one in sets]
   if len(set(names)) < len(names):

@@ -9,7 +9,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, call_reward, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 DIGITS = '01234'
 PARAMETERS = 'uvwxyz'
@@ -18,7 +18,7 @@ _CALL = re.compile(r'([a-z])\(((?:[a-z]=\d(?:,[a-z]=\d)*)?)\)')
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class FunctionCalls:
+class FunctionCalls(Task):
   """Prompt 'B21;A3=', response 'b(u=2,x=1)a(w=3)'.
 
   A request names a function by its capital letter and gives the values of its

@@ -35,7 +35,8 @@ class GapSplit(wrapped.Wrapped):
   threshold: float | None = ranged(None, 0.0)
 
   def __post_init__(self):
-    if base.num_logged(self.task) < 2:
+    super().__post_init__()
+    if self.task.num_logged < 2:
       raise ValueError(
         f'GapSplit compares responses, and the data of '
         f'{type(self.task).__name__} have one to a prompt'
@@ -56,7 +57,7 @@ class GapSplit(wrapped.Wrapped):
 
   def logged(self, example: Example) -> tuple[Logged, ...]:
     """The responses of the data."""
-    return base.logged(self.task, _inner(example))
+    return self.task.logged(_inner(example))
 
   def target(self, example: Example) -> str:
     """That of the task."""
@@ -81,7 +82,7 @@ class GapSplit(wrapped.Wrapped):
     examples = (
       self.task.example(split, i) for i in range(self.task.num_prompts(split))
     )
-    logged = (base.logged(self.task, example) for example in examples)
+    logged = (self.task.logged(example) for example in examples)
     rewards = ([one.reward for one in responses] for responses in logged)
     return [max(x) - min(x) for x in rewards]
 

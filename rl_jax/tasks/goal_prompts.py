@@ -28,13 +28,14 @@ class GoalPrompts(wrapped.Wrapped):
   form: str = '{score:g}={prompt}'
 
   def __post_init__(self):
+    super().__post_init__()
     for name in ('{prompt', '{score'):
       if name not in self.form:
         raise ValueError(f'GoalPrompts.form = {self.form!r} has no {name}}}')
-    if base.num_logged(self.task) != 2:
+    if self.task.num_logged != 2:
       raise ValueError(
         f'GoalPrompts needs pairs; the data of {type(self.task).__name__} have '
-        f'{base.num_logged(self.task)} responses to a prompt'
+        f'{self.task.num_logged} responses to a prompt'
       )
 
   @functools.cached_property
@@ -51,7 +52,7 @@ class GoalPrompts(wrapped.Wrapped):
 
   def _pair(self, split, index):
     example = self.task.example(split, index)
-    return example, base.logged(self.task, example)
+    return example, self.task.logged(example)
 
   def num_prompts(self, split: str) -> int:
     """Two of every usable pair to train, one in the other splits."""

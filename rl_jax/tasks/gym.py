@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import answers, base, gym_scores
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 from rl_jax.verification import sandbox
 
@@ -25,7 +25,7 @@ _JUDGED = itertools.count()  # calls of this process
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class ReasoningGym:
+class ReasoningGym(Task):
   """Problems of `reasoning_gym.create_dataset(generator, **options)`.
 
   Item i of a generator depends on seed + i alone, so the splits are consecutive

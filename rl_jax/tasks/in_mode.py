@@ -1,14 +1,15 @@
 """A task whose responses begin in a mode that is given."""
 
-from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
-from rl_jax.tasks.base import Example
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.wrapped import Wrapped
 
 
 @dataclasses.dataclass(frozen=True)
-class InMode:
+class InMode(Wrapped):
   """The task with the beginning of one of its `modes` behind every prompt.
 
   The policy continues it, and the verifier judges both: accuracy in a mode that
@@ -17,11 +18,17 @@ class InMode:
   Raises: ValueError if the task has no such mode.
   """
 
+  # They read or write what follows the prompt.
+  not_passed: ClassVar[tuple[str, ...]] = tuple(
+    name for name in base.OPTIONAL if name != 'reward'
+  )
+
   task: Any
   mode: str
 
   def __post_init__(self):
-    modes = getattr(self.task, 'modes', {})
+    super().__post_init__()
+    modes = self.task.traits.modes
     if self.mode not in modes:
       raise ValueError(
         f'InMode.mode = {self.mode!r}: {type(self.task).__name__} has '
@@ -29,20 +36,12 @@ class InMode:
       )
 
   @property
-  def reward_weights(self) -> dict[str, float]:
-    """Of the task."""
-    return self.task.reward_weights
-
-  def num_prompts(self, split: str) -> int:
-    """Of the task."""
-    return self.task.num_prompts(split)
+  def traits(self) -> TaskTraits:
+    """Those of the task; the mode has been chosen."""
+    return dataclasses.replace(super().traits, modes={})
 
   def example(self, split: str, index: int) -> Example:
     """The task's, with the mode's beginning as prefill."""
     example = self.task.example(split, index)
-    prefill = example.prefill + self.task.modes[self.mode]
+    prefill = example.prefill + self.task.traits.modes[self.mode]
     return dataclasses.replace(example, prefill=prefill)
-
-  def reward(self, example: Example, response: str) -> Mapping[str, float]:
-    """Of prefill and response."""
-    return self.task.reward(example, response)

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from rl_jax.tasks import base
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.tasks.wrapped import Wrapped
 
@@ -16,18 +15,19 @@ class JoinedTexts(Wrapped):
   separator: str = '\n'
 
   def __post_init__(self):
+    super().__post_init__()
     name = type(self).__name__
     if not self.separator:
       raise ValueError(f'{name}.separator is empty')
-    if base.num_logged(self.task) != 2:
+    if self.task.num_logged != 2:
       raise ValueError(
         f'{name} needs two responses to a prompt, and the data of '
-        f'{type(self.task).__name__} have {base.num_logged(self.task)}'
+        f'{type(self.task).__name__} have {self.task.num_logged}'
       )
 
   def pair(self, example: Example) -> tuple[Logged, Logged]:
     """The chosen and the rejected response, which are texts."""
-    chosen, rejected = base.logged(self.task, example)
+    chosen, rejected = self.task.logged(example)
     if chosen.messages:
       raise ValueError(
         f'{type(self).__name__} joins texts, and the data are conversations'

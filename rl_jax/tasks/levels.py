@@ -5,7 +5,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits, merged
 from rl_jax.tasks.environments.base import is_environment
 
 _OWN_ID = 'own_id'  # in Example.meta: the index in the task of the level
@@ -13,7 +13,7 @@ _OWN_ID = 'own_id'  # in Example.meta: the index in the task of the level
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Levels:
+class Levels(Task):
   """Prompt i is prompt i // n of task i % n, the tasks counted from 0.
 
     Levels((Arithmetic(digits=1), Arithmetic(digits=2)), num_train=512)
@@ -51,25 +51,22 @@ class Levels:
     return self.tasks[0].reward_weights
 
   @property
-  def alphabet(self) -> str:
-    """All letters, if every task has an alphabet; else AttributeError."""
-    return ''.join(sorted({c for task in self.tasks for c in task.alphabet}))
+  def alphabet(self) -> str | None:
+    """All letters, if every task has an alphabet; else None."""
+    known = [task.alphabet for task in self.tasks]
+    if None in known:
+      return None
+    return ''.join(sorted({c for letters in known for c in letters}))
 
   @property
-  def needs_workers(self) -> bool:
-    """If any task does."""
-    return any(getattr(x, 'needs_workers', False) for x in self.tasks)
-
-  @property
-  def reward_seconds(self) -> float:
-    """Of the slowest task."""
-    return max(getattr(x, 'reward_seconds', 0.0) for x in self.tasks)
+  def traits(self) -> TaskTraits:
+    """Those of the tasks as one."""
+    return merged([task.traits for task in self.tasks])
 
   def prepare(self) -> None:
     """That of every task."""
     for task in self.tasks:
-      if hasattr(task, 'prepare'):
-        task.prepare()
+      task.prepare()
 
   def num_prompts(self, split: str) -> int:
     """Equally many of every task."""

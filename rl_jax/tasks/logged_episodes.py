@@ -5,7 +5,7 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, Logged, Task
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.tasks.environments.key_door import KeyDoor, Layout
 from rl_jax.tasks.environments.key_door_words import (
@@ -21,7 +21,7 @@ _MOVES = 12  # the most before a recorded episode
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class LoggedEpisodes:
+class LoggedEpisodes(Task):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', a move.
 
   A recorded player makes the first move of a shortest way to the goal, or with

@@ -6,7 +6,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.environments.base import SEED
 from rl_jax.tasks.environments.key_door import KeyDoor
 from rl_jax.tasks.environments.key_door_words import ACTIONS, WORDS, told
@@ -16,7 +16,7 @@ _LETTERS = WORDS['letter']
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class LoggedMoves:
+class LoggedMoves(Task):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', the move.
 
   A recorded player makes the first move of a shortest way to the goal, or with

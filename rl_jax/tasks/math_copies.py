@@ -108,7 +108,10 @@ def _converted(found, right, question):
   """
   value, kind, digits = found
   held = _numerals(question)
-  asked = lambda name: re.search(_ASKED[name], question, re.IGNORECASE)
+
+  def asked(name):
+    return re.search(_ASKED[name], question, re.IGNORECASE)
+
   fractions = {one for one in held if one[:2] == (value, _FRACTION)}
   right_value, right_kind, right_digits = right or (value, _FORMULA, '')
   if kind == right_kind:

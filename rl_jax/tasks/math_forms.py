@@ -228,7 +228,10 @@ def _counts(tree):
 
   nodes = list(sympy.preorder_traversal(tree))
   factors = [list(_factors(n)) for n in nodes if not n.is_Add and n.args]
-  is_sum = lambda base: base.is_Add
+
+  def is_sum(base):
+    return base.is_Add
+
   return {
     'products in sums': sum(
       any(b.is_Add for b, _ in _factors(term))

@@ -9,14 +9,9 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Logged, Task, TaskTraits, merged
 from rl_jax.tasks.environments import several
-from rl_jax.tasks.environments.base import (
-  Environment,
-  asked_by,
-  is_environment,
-  rewrites,
-)
+from rl_jax.tasks.environments.base import Environment, is_environment
 
 TOTAL = 'weighted'  # the component that is the part's own weighted sum
 _OWN_ID = 'part_id'  # in Example.meta: the index in the part
@@ -32,8 +27,7 @@ class MixturePart:
   weight: float = ranged(1.0, 0.0, open_low=True)
 
   def __post_init__(self):
-    if not hasattr(self.task, 'num_prompts'):
-      raise ValueError(f'MixturePart.task = {self.task!r} is no task')
+    base.require(self.task, 'MixturePart.task')
     if not re.fullmatch(r'[\w.-]+', self.name):
       raise ValueError(
         f'MixturePart.name = {self.name!r}: letters, digits and _ . - alone'
@@ -42,7 +36,7 @@ class MixturePart:
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Mixture:
+class Mixture(Task):
   """Of all prompts that a run draws, part k has the share w_k / sum_j w_j.
 
     Mixture((MixturePart('gsm8k', QuestionAnswer(...), 3.0),
@@ -68,7 +62,7 @@ class Mixture:
     names = [part.name for part in self.parts]
     if not names or len(set(names)) < len(names):
       raise ValueError(f'Mixture.parts: different names expected, got {names}')
-    clusters = {bool(getattr(p.task, 'clusters', False)) for p in self.parts}
+    clusters = {part.task.traits.clusters for part in self.parts}
     if len(clusters) > 1:
       raise ValueError(
         'Mixture.parts: `clusters` must be set for all tasks or for none, or '
@@ -84,7 +78,7 @@ class Mixture:
   @property
   def num_logged(self) -> int:
     """Of every part; raises ValueError where they differ."""
-    found = {part.name: base.num_logged(part.task) for part in self.parts}
+    found = {part.name: part.task.num_logged for part in self.parts}
     if len(set(found.values())) > 1:
       raise ValueError(
         f'Mixture.parts: the data have {found} responses to a prompt: as many '
@@ -93,91 +87,29 @@ class Mixture:
     return min(found.values())
 
   @property
-  def logged(self) -> Any:
-    """As of the parts, if any part records responses; else AttributeError."""
-    if not any(hasattr(part.task, 'logged') for part in self.parts):
-      raise AttributeError('no part of the mixture records responses')
-    return lambda example: base.logged(
-      self.task_of(example), self._inner(example)
-    )
-
-  @property
-  def alphabet(self) -> str:
-    """All letters, if every part has an alphabet; else AttributeError.
+  def alphabet(self) -> str | None:
+    """All letters, if every part has an alphabet; else None.
 
     Pieces of several letters are taken apart.
     """
-    pieces = [piece for part in self.parts for piece in part.task.alphabet]
-    return ''.join(sorted({*''.join(pieces)}))
+    known = [part.task.alphabet for part in self.parts]
+    if None in known:
+      return None
+    return ''.join(sorted({c for one in known for c in ''.join(one)}))
 
   @property
-  def needs_workers(self) -> bool:
-    """If any part does."""
-    return any(getattr(p.task, 'needs_workers', False) for p in self.parts)
+  def traits(self) -> TaskTraits:
+    """Those of the parts as one; the form of episodes is theirs."""
+    tasks = [part.task for part in self.parts]
+    forms = [task.traits for task in tasks if is_environment(task)]
+    return merged([task.traits for task in tasks], *forms[:1])
 
-  @property
-  def reward_seconds(self) -> float:
-    """Of the slowest part."""
-    return max(getattr(p.task, 'reward_seconds', 0.0) for p in self.parts)
-
-  @property
-  def make(self) -> Any:
-    """Episodes, if any part has them; else AttributeError."""
-    if not any(is_environment(part.task) for part in self.parts):
-      raise AttributeError('no part of the mixture has a method make')
-    return self._make
-
-  @property
-  def chat(self) -> bool:
-    """Of the episodes."""
-    return self._of_episodes('chat', False)
-
-  @property
-  def role(self) -> str:
-    """Of the observations."""
-    return self._of_episodes('role', 'user')
-
-  @property
-  def arguments(self) -> Mapping[str, Any]:
-    """Variables of the chat template, of the episodes."""
-    return self._of_episodes('arguments', {})
-
-  @property
-  def call_mark(self) -> str:
-    """Of the episodes."""
-    return self._of_episodes('call_mark', '')
-
-  @property
-  def rewrites(self) -> bool:
-    """Whether those of any part may forget."""
-    return any(rewrites(p.task) for p in self.parts)
-
-  @property
-  def asks(self) -> tuple[str, ...]:
-    """Of all parts."""
-    return tuple(name for p in self.parts for name in asked_by(p.task))
-
-  @property
-  def global_random(self) -> bool:
-    """If any part has it."""
-    return any(getattr(p.task, 'global_random', True) for p in self.parts)
-
-  @property
-  def deterministic(self) -> bool:
-    """If every part is."""
-    return all(getattr(p.task, 'deterministic', True) for p in self.parts)
-
-  @property
-  def hinted(self) -> Any:
-    """As of the parts, if all have hints; else AttributeError."""
-    hints = {p.name: p.task.hinted for p in self.parts}
-
-    def hinted(example):
-      changed = hints[example.meta[base.PART]](self._inner(example))
-      marks = {name: example.meta[name] for name in (base.PART, _OWN_ID)}
-      return _marked(changed, example.id, marks)
-
-    return hinted
+  def supports(self, name: str) -> bool:
+    """Episodes and records if any part has them, hints if all have."""
+    parts = [part.task.supports(name) for part in self.parts]
+    if name in ('make', 'logged'):
+      return any(parts)
+    return name in ('reward', 'target') or (name == 'hinted' and all(parts))
 
   def num_prompts(self, split: str) -> int:
     """Of all parts."""
@@ -205,11 +137,20 @@ class Mixture:
     """As of the part."""
     return self.task_of(example).target(self._inner(example))
 
+  def logged(self, example: Example) -> tuple[Logged, ...]:
+    """As of the part."""
+    return self.task_of(example).logged(self._inner(example))
+
+  def hinted(self, example: Example) -> Example:
+    """As of the part."""
+    changed = self.task_of(example).hinted(self._inner(example))
+    marks = {name: example.meta[name] for name in (base.PART, _OWN_ID)}
+    return _marked(changed, example.id, marks)
+
   def prepare(self) -> None:
     """That of every part."""
     for part in self.parts:
-      if hasattr(part.task, 'prepare'):
-        part.task.prepare()
+      part.task.prepare()
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The part's components, and `weighted`."""
@@ -217,19 +158,16 @@ class Mixture:
     found = task.reward(self._inner(example), response)
     return {**found, TOTAL: base.combine(found, task.reward_weights)}
 
-  def task_of(self, example: Example) -> Any:
+  def task_of(self, example: Example) -> Task:
     """The part's task."""
     name = example.meta[base.PART]
     return next(part.task for part in self.parts if part.name == name)
 
-  def _make(self, example: Example) -> Environment:
+  def make(self, example: Example) -> Environment:
+    """An episode of the part, with its weighted sum."""
     task = self.task_of(example)
     inner = several.make(task, self._inner(example))
-    return several.Weighted(inner, task.reward_weights, TOTAL)
-
-  def _of_episodes(self, name, default):
-    own = [p.task for p in self.parts if is_environment(p.task)]
-    return getattr(own[0], name, default) if own else default
+    return several.Weighted(inner, dict(task.reward_weights), TOTAL)
 
   def _inner(self, example):
     meta = {

@@ -6,7 +6,7 @@ import math
 
 from rl_jax.checks import check_range, checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, Logged, Task
 
 _LETTERS = 'abcdef'
 _PAIRS = tuple(a + b for a in _LETTERS for b in _LETTERS)
@@ -14,7 +14,7 @@ _PAIRS = tuple(a + b for a in _LETTERS for b in _LETTERS)
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Motifs:
+class Motifs(Task):
   """Prompt: a letter. Response: letters, of which some pairs are worth more.
 
     gold = different motifs in the text / num_motifs - penalty * repeats

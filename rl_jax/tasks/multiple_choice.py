@@ -7,14 +7,14 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 _DIVISORS = (2, 3, 4, 5)
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class MultipleChoice:
+class MultipleChoice(Task):
   """Prompt '3:12,14,21,33,80=', response 'acd': the letters of the multiples.
 
   At least two options are right and one is wrong. A response is well formed if

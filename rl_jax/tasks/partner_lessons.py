@@ -1,21 +1,34 @@
 """What a small frozen partner has to know, as prompts and targets."""
 
+import abc
 import dataclasses
 from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
+
+
+class Lessons(abc.ABC):
+  """What a task adds whose partner can learn its part from examples."""
+
+  @property
+  @abc.abstractmethod
+  def partner_alphabet(self) -> str | tuple[str, ...]:
+    """For the character tokenizer of the partner."""
+
+  @abc.abstractmethod
+  def lesson(self, stream: draws.Draws) -> tuple[str, str]:
+    """(a question, the answer that the partner should give)."""
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class PartnerLessons:
+class PartnerLessons(Task):
   """Questions of `task`, with the answers that its partner should give.
 
-  task has `lesson(stream) -> (question, answer)`, stream a draws.Draws, and
-  `partner_alphabet`. Splits draw lessons of their own, so that one may occur in
-  several. The outcome is exact equality.
+  task: one that derives from Lessons. Splits draw lessons of their own, so that
+  one may occur in several. The outcome is exact equality.
   """
 
   task: Any
@@ -25,13 +38,13 @@ class PartnerLessons:
   reward_weights: dict[str, float] = base.outcome_only()
 
   def __post_init__(self):
-    if not hasattr(self.task, 'lesson'):
+    if not isinstance(self.task, Lessons):
       raise ValueError(
         f'PartnerLessons.task = {type(self.task).__name__} has no lessons'
       )
 
   @property
-  def alphabet(self) -> str:
+  def alphabet(self) -> str | tuple[str, ...]:
     """For a character tokenizer."""
     return self.task.partner_alphabet
 

@@ -8,13 +8,13 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, preference_forms
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, Logged, Task, TaskTraits
 from rl_jax.tasks.sources import BadRowError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class PreferenceRows:
+class PreferenceRows(Task):
   """Rows of one of the forms of `preference_forms`: files for TRL as they are.
 
   path: JSONL, Parquet, Arrow, a folder of `datasets`, or tfds:NAME; CSV, of
@@ -42,6 +42,7 @@ class PreferenceRows:
   aspects: tuple[str, ...] = ()
   columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
+  traits = TaskTraits()  # `arguments` are those of prompts, not of episodes
 
   def num_prompts(self, split: str) -> int:
     """Rows before, or in, the held-out end; there is no test split."""

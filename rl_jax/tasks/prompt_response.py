@@ -7,14 +7,14 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, Logged, Task
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class PromptResponse:
+class PromptResponse(Task):
   """Rows {"prompt": ..., "response": ...}; the text is used as it stands, but
   special tokens that it spells are ordinary text.
 

@@ -10,7 +10,7 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 from rl_jax.verification import sandbox
@@ -23,7 +23,7 @@ _LANGUAGES = ('', 'py', 'python', 'python3')
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class PythonFunction:
+class PythonFunction(Task):
   """Rows of a JSONL file:
 
     {"prompt": "Write add(a, b), the sum.", "function": "add",
@@ -58,9 +58,9 @@ class PythonFunction:
   reward_weights: dict[str, float] = base.outcome_only()
 
   @property
-  def reward_seconds(self) -> float:
-    """The sandbox's limit, and its start and end."""
-    return self.limits.wall_seconds + 1.0
+  def traits(self) -> TaskTraits:
+    """A call takes the sandbox's limit, and its start and end."""
+    return TaskTraits(reward_seconds=self.limits.wall_seconds + 1.0)
 
   def num_prompts(self, split: str) -> int:
     """Rows before, or in, the held-out end; there is no test split."""

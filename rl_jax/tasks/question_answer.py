@@ -7,6 +7,7 @@ import functools
 import math
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import (
   answers,
@@ -17,7 +18,7 @@ from rl_jax.tasks import (
   math_forms,
 )
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
@@ -28,7 +29,7 @@ _TURNS, _ANSWERS = 'turns', 'answers'
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class QuestionAnswer:
+class QuestionAnswer(Task):
   r"""Problems with a right answer; the response is searched for one.
 
   sources: split -> 'file.jsonl', 'file.csv', 'file.parquet', a folder of
@@ -122,9 +123,11 @@ class QuestionAnswer:
         )
 
   @property
-  def needs_workers(self) -> bool:
-    """'math' runs a parser that has no time limit of its own."""
-    return self.verifier == 'math'
+  def traits(self) -> TaskTraits:
+    """'math' runs a parser that has no time limit."""
+    return TaskTraits(
+      needs_workers=self.verifier == 'math', clusters=self.clusters
+    )
 
   def num_prompts(self, split: str) -> int:
     """Usable rows; 0 if the split has neither a source nor held-out rows."""
@@ -260,7 +263,7 @@ class QuestionAnswer:
 
   def _source(self, split):
     names = (field.name for field in dataclasses.fields(_Reading))
-    reading = _Reading(**{name: getattr(self, name) for name in names})
+    reading = _Reading(**checks.values(self, names))
     return _load(self.sources[split], split, reading)
 
   def _rows(self, split):

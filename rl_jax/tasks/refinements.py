@@ -35,9 +35,8 @@ class Refinements(JoinedTexts):
     'hinted',
     'hinted_by',
     'with_examples',
-    'describe',
   )
-  num_logged: ClassVar[int] = 1
+  num_logged = 1
 
   shown: str = chosen('rejected', ('rejected', 'data'))
   references: dict[str, str] = dataclasses.field(
@@ -46,7 +45,7 @@ class Refinements(JoinedTexts):
   seed: int = 0
 
   def __post_init__(self):
-    JoinedTexts.__post_init__(self)
+    super().__post_init__()
     for split in self.references:
       base.check_split(split)
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 from rl_jax.checks import checked, ranged
-from rl_jax.tasks import draws
+from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
+from rl_jax.tasks.wrapped import Wrapped
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Relabelled:
+class Relabelled(Wrapped):
   """A task of plain texts whose symbols are written as `letters`.
 
     prompt = tag + translated prompt,  '12+9=' -> 'Bbc+j=' with a, b, .. for 0..
@@ -24,6 +25,11 @@ class Relabelled:
   Source: Okapi, whose languages and translations this stands for; ours.
   """
 
+  # They read or write the task's own symbols.
+  not_passed: ClassVar[tuple[str, ...]] = tuple(
+    name for name in base.OPTIONAL if name not in ('reward', 'target')
+  )
+
   task: Any
   letters: str = '0123456789'
   tag: str = ''
@@ -32,8 +38,8 @@ class Relabelled:
   seed: int = 0
 
   def __post_init__(self):
-    for name in ('symbols', 'letters'):
-      text = getattr(self, name)
+    super().__post_init__()
+    for name, text in (('symbols', self.symbols), ('letters', self.letters)):
       if not text or len(set(text)) < len(text):
         raise ValueError(
           f'Relabelled.{name} = {text!r}: expected characters, each once'
@@ -50,19 +56,16 @@ class Relabelled:
       )
 
   @property
-  def reward_weights(self) -> dict[str, float]:
-    """Of the task."""
-    return self.task.reward_weights
+  def alphabet(self) -> str | None:
+    """That of the task, translated, and the tag; None if it has none."""
+    known = self.task.alphabet
+    if known is None:
+      return None
+    return ''.join(sorted({*self._written(''.join(known)), *self.tag}))
 
-  @property
-  def alphabet(self) -> str:
-    """Of the task, translated, and the tag."""
-    known = {*self._written(self.task.alphabet), *self.tag}
-    return ''.join(sorted(known))
-
-  def num_prompts(self, split: str) -> int:
-    """Of the task."""
-    return self.task.num_prompts(split)
+  def as_read(self, text: str) -> str:
+    """The text translated back, as a person reads it in the task."""
+    return self.task.as_read(self._read(text))
 
   def example(self, split: str, index: int) -> Example:
     """The task's, translated; ValueError for a conversation or a prefill."""

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from rl_jax import user_modules
+from rl_jax import checks, user_modules
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, reward_forms, wrapped
 from rl_jax.tasks.base import Example
@@ -46,13 +46,14 @@ class RewardFunctions(wrapped.Wrapped):
     found again by its name, or has the name of another component.
   """
 
-  not_passed = ('reward_device', 'device_answers', '_inner')
+  not_passed = ('reward_device', 'device_answers')
 
   task: Any
   functions: dict[Any, float] = dataclasses.field(hash=False)
   task_weight: float = ranged(0.0)
 
   def __post_init__(self):
+    super().__post_init__()
     if not self.functions:
       raise ValueError('RewardFunctions.functions is empty')
     found = {}
@@ -63,7 +64,7 @@ class RewardFunctions(wrapped.Wrapped):
     object.__setattr__(self, 'functions', found)
     object.__setattr__(self, '_inner', _with_columns(self.task))
     names = [_name(reference) for reference in found]
-    taken = {base.OUTCOME, *getattr(self.task, 'reward_weights', ())}
+    taken = {base.OUTCOME, *self.task.reward_weights}
     for name in names:
       if names.count(name) > 1 or name in taken:
         raise ValueError(
@@ -83,16 +84,17 @@ class RewardFunctions(wrapped.Wrapped):
   @property
   def reward_weights(self) -> dict[str, float]:
     """Those of the functions, and those of the task times task_weight."""
-    own = getattr(self.task, 'reward_weights', {base.OUTCOME: 1.0})
-    own = {name: self.task_weight * weight for name, weight in own.items()}
+    own = {
+      name: self.task_weight * weight
+      for name, weight in self.task.reward_weights.items()
+    }
     return own | {_name(key): value for key, value in self.functions.items()}
 
   def prepare(self) -> None:
     """Imports the functions once, before workers are forked."""
     for reference in self.functions:
       user_modules.resolve(reference)
-    if hasattr(self.task, 'prepare'):
-      self.inner.prepare()
+    self.inner.prepare()
 
   @property
   def has_foreign(self) -> bool:
@@ -153,15 +155,11 @@ def _with_columns(value: Any) -> Any:
   if isinstance(value, _OF_ROWS):
     kept = ALL_COLUMNS if value.columns is None else value.columns
     return dataclasses.replace(value, columns=kept)
-  below = {
-    field.name: getattr(value, field.name)
-    for field in dataclasses.fields(value)
-    if field.init
-  }
+  given = {field.name for field in dataclasses.fields(value) if field.init}
   changes = {
     name: new
-    for name, old in below.items()
-    if (new := _with_columns(old)) is not old
+    for name, old in checks.values(value).items()
+    if name in given and (new := _with_columns(old)) is not old
   }
   return dataclasses.replace(value, **changes) if changes else value
 

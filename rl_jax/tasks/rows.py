@@ -11,6 +11,7 @@ import pickle
 import re
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.tasks import messages, sources, tables
 from rl_jax.tasks.sources import BadRowError
 
@@ -83,7 +84,7 @@ class Rows(Sequence):
     for text in (row.question, row.solution, row.answer):
       if text not in known:
         known[text] = self._stored(text.encode())
-    more = {name: getattr(row, name) for name in _NO_TEXTS}
+    more = checks.values(row, _NO_TEXTS)
     more = {name: value for name, value in more.items() if value}
     for text in (row.question, row.answer, row.solution):
       self._spans.extend(known[text])

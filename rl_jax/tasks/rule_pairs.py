@@ -27,6 +27,7 @@ class RulePairs(wrapped.Wrapped):
   seed: int = 0
 
   def __post_init__(self):
+    super().__post_init__()
     if len(set(self.symbols)) < 2:
       raise ValueError(
         f'RulePairs.symbols = {self.symbols!r}: give at least two'

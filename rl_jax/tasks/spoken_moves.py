@@ -6,14 +6,14 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.environments.information_states import Situation, situations
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class SpokenMoves:
+class SpokenMoves(Task):
   """Prompt '02pb>', player and information state; response 'i bet', a move.
 
   game: its decisions are the prompts, in all splits, one after the other.

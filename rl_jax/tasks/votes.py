@@ -22,10 +22,14 @@ class Counted(wrapped.Wrapped):
   """
 
   not_passed = ('reward_device', 'device_answers')
-  clusters = True
 
   task: Any
   extract: str = 'whole'
+
+  @property
+  def traits(self) -> base.TaskTraits:
+    """Those of the task; rewards have `cluster_id`."""
+    return dataclasses.replace(super().traits, clusters=True)
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The components of the task and the number of the answer."""

@@ -45,7 +45,10 @@ def gtalign(example: Example, response: str) -> dict[str, float]:
     return {'reward': 0.0, 'outcome': 0.0, 'user': 0.0, 'model': 0.0}
   last = answers.extract(match['response'], 'last_number') or ''
   right = float(answers.numbers_equal(last, example.answer, 1e-6))
-  words = lambda text: len(text.split())
+
+  def words(text):
+    return len(text.split())
+
   brief = math.exp(-len(match['thinking'].strip()) / 500)
   within = length_gate(words(match['response']), 20, 500)
   user = EPS + 0.5 * right + 0.2 * within + 0.3 * brief

@@ -6,7 +6,7 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws, expressions
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task, TaskTraits
 from rl_jax.tasks.templates import PlainTemplate
 
 EXPRESSION_SHOTS = """\
@@ -100,7 +100,7 @@ _OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class WordProblems:
+class WordProblems(Task):
   """'Ada has 3 coins. Leo gives Ada 4 more. ...' -> '3 + 4'.
 
   A problem is one of 27 texts with two numbers; a keyed permutation orders all
@@ -121,6 +121,11 @@ class WordProblems:
   num_test: int = ranged(900, 1)
   clusters: bool = False
   reward_weights: dict[str, float] = base.outcome_only()
+
+  @property
+  def traits(self) -> TaskTraits:
+    """`clusters` is a field."""
+    return TaskTraits(clusters=self.clusters)
 
   def num_prompts(self, split: str) -> int:
     """All problems of the split for train, at most num_... for the others."""

@@ -1,6 +1,6 @@
 """Child processes of this one, and those that outlive the calls of a task.
 
-Workers end what calls and episodes leave behind, but for what is `kept`.
+Workers end what calls and episodes leave running, except what is `kept`.
 """
 
 from collections.abc import Generator

@@ -30,12 +30,12 @@ _CRC = b', "line_crc": '
 class JournaledPool:
   """A VerifierPool or SessionPool with a journal.
 
-  With path=None it only counts calls. The journal has one line of JSON per
-  call, flushed before the call returns. `forget` drops lines that no checkpoint
-  needs any more. A line is used only for the same inputs (CRC-32), so a file of
-  another run changes no outcome. task: text that tells apart what judges (code
-  and data); lines that another wrote are not used either. writer: the
-  runtime.writer.Writer of the directory, if there is a path.
+  pool: whose calls these are. With path=None it only counts calls. The journal
+  has one line of JSON per call, flushed before the call returns. `forget` drops
+  lines that no checkpoint needs any more. A line is used only for the same
+  inputs (CRC-32), so a file of another run changes no outcome. task: text that
+  tells apart what judges (code and data); lines that another wrote are not used
+  either. writer: the runtime.writer.Writer of the directory, if path is given.
   """
 
   def __init__(
@@ -45,7 +45,7 @@ class JournaledPool:
     task: str = '',
     writer: Any = None,
   ):
-    self._pool, self._writer = pool, writer
+    self.pool, self._writer = pool, writer
     self._task_crc = zlib.crc32(task.encode())
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
@@ -56,12 +56,12 @@ class JournaledPool:
   def reward(
     self, examples: Sequence[Any], responses: Sequence[str]
   ) -> list[Outcome]:
-    """As VerifierPool.reward, or what it said the first time."""
+    """Calls VerifierPool.reward, or repeats what it returned the first time."""
     outcomes = self._known(
       lambda: [[e.id, r] for e, r in zip(examples, responses, strict=True)],
       lambda: [
         [o.components, o.kind, o.detail]
-        for o in self._pool.reward(examples, responses)
+        for o in self.pool.reward(examples, responses)
       ],
       are_numbers=True,
     )
@@ -72,11 +72,11 @@ class JournaledPool:
     requests: Sequence[Request],
     ask: Callable[[Sequence[Request]], list[Answer]] | None = None,
   ) -> list[Answer]:
-    """As SessionPool.ask, or what it said the first time.
+    """Calls SessionPool.ask, or repeats what it returned the first time.
 
     ask: what is called instead of the pool's.
     """
-    ask = ask or self._pool.ask
+    ask = ask or self.pool.ask
     answers = self._known(
       lambda: [[r.example.id, r.seed, *r.actions] for r in requests],
       lambda: [[a.reply, a.kind, a.detail] for a in ask(requests)],
@@ -106,7 +106,7 @@ class JournaledPool:
     return outcomes
 
   def mark(self) -> int:
-    """To be stored in a checkpoint: the number of calls so far."""
+    """The number of calls so far, to be stored in a checkpoint."""
     return self._calls
 
   def forget(self, calls: int) -> None:
@@ -117,16 +117,16 @@ class JournaledPool:
     self._rewrite({c: l for c, l in self._lines.items() if c >= calls})
 
   def restore(self, calls: int) -> None:
-    """Goes on behind that many calls."""
+    """Continues after that many calls."""
     self._calls = calls
 
   def counts(self) -> dict[str, int]:
     """Samples judged by the pool, by kind; journaled ones are not."""
-    return self._pool.counts()
+    return self.pool.counts()
 
   def close(self) -> None:
     """Closes the pool and the file."""
-    self._pool.close()
+    self.pool.close()
     self._forget_file()
 
   def _append(self, line):
@@ -224,7 +224,9 @@ def _read(path):
       logging.warning(
         '%s:%d is damaged (%s): this call and those after it are made again, '
         'where the run repeats them',
-        *(path, number, error),
+        path,
+        number,
+        error,
       )
       break
     found[line['call']] = line

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
+from rl_jax.user_modules import NamesCode
 from rl_jax.verification import messages, processes
 from rl_jax.verification import worker as worker_lib
 from rl_jax.verification.rounds import Round
@@ -24,8 +25,8 @@ class VerifierConfig:
 
   num_workers: null is one, and none with `on_device` or in a scanned run. 0
     computes rewards in this process, without any limit (trusted tasks only).
-  memory_limit_bytes: address space of a worker, so that a call that allocates
-    too much fails alone; null: no limit.
+  memory_limit_bytes: address space of a worker, so that only the call that
+    allocates too much fails; null: no limit.
   on_timeout: 'invalid' leaves a sample beyond the limit out of its group;
     'wrong' gives it the reward 0 in every component, and one that ends its
     process twice.
@@ -73,8 +74,8 @@ class VerifierPool(WorkerPool):
   procedural tasks. Otherwise the task is pickled to new processes that cannot
   use an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
-  the samples queued behind it are judged by another. A process that a call
-  leaves behind is killed before the next call. Requests are numbered: a worker
+  the samples queued after it are judged by another. A process that a call
+  leaves running is killed before the next call. Requests are numbered: a worker
   that replies twice or out of turn is killed and counted. memory_limit_bytes
   bounds the address space of a worker, with the libraries that it imports.
   Workers are not a sandbox: run generated code with
@@ -105,7 +106,7 @@ class VerifierPool(WorkerPool):
     _check_task(task)
     check_limits(task, num_workers, timeout_seconds)
     self._wrong = on_timeout == 'wrong'
-    self._names = {'outcome', *getattr(task, 'reward_weights', ())}
+    self._names = {'outcome', *task.reward_weights}
     self._whole: set[tuple[str, ...]] = set()  # names once returned together
     self._task, self._timeout = task, timeout_seconds
     self._lock = threading.Lock()
@@ -115,7 +116,7 @@ class VerifierPool(WorkerPool):
       crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds
       )
-    elif hasattr(task, 'prepare'):
+    else:
       task.prepare()
     super().__init__(Tally(KINDS), crew)
 
@@ -138,7 +139,7 @@ class VerifierPool(WorkerPool):
       outcomes = self._judged(list(zip(examples, responses, strict=True)))
       outcomes = self._with_weighted(examples, outcomes)
     for example, outcome in zip(examples, outcomes, strict=True):
-      where = f'example {getattr(example, "id", "?")}'
+      where = f'example {example.id}'
       self._tally.hear(outcome, 'verifier: first sample', where)
     return self._lost_as_wrong(outcomes) if self._wrong else outcomes
 
@@ -211,24 +212,21 @@ class VerifierPool(WorkerPool):
     return found
 
   def _weights_of(self, example):
-    if hasattr(self._task, 'weights_of'):  # of several tasks
-      return self._task.weights_of(example)
-    return getattr(self._task, 'reward_weights', {})
+    return self._task.weights_of(example)
 
 
 def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:
   """Raises ValueError if the task needs workers, or more time than they have.
 
-  A task may have the attributes `needs_workers` (its reward may not end) and
-  `reward_seconds` (how long its own limits let a reward call take).
+  These are its traits `needs_workers` and `reward_seconds`.
   """
-  name = type(task).__name__
-  if num_workers == 0 and getattr(task, 'needs_workers', False):
+  name, traits = type(task).__name__, task.traits
+  if num_workers == 0 and traits.needs_workers:
     raise ValueError(
       f'{name} needs a time limit: verifier.num_workers = 0, which has none; '
       'set it to 1 or more'
     )
-  longest = getattr(task, 'reward_seconds', 0.0)
+  longest = traits.reward_seconds
   if num_workers and timeout_seconds <= longest:
     raise ValueError(
       f'verifier.timeout_seconds = {timeout_seconds} must exceed {longest}, '
@@ -237,14 +235,11 @@ def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:
 
 
 def _check_task(task):
-  if callable(getattr(task, 'reward', None)):
-    return
-  hint = ''
-  if hasattr(task, 'score'):
-    hint = ': rename its method `score` to `reward`'
-  raise TypeError(
-    f'{type(task).__name__} has no method reward(example, response){hint}'
-  )
+  name = type(task).__name__
+  if not isinstance(task, NamesCode):
+    raise TypeError(f'{name} does not derive from rl_jax.tasks.Task')
+  if not task.supports('reward'):
+    raise TypeError(f'{name} has no method reward(example, response)')
 
 
 def _parsed(number, kind, components, detail):

@@ -43,7 +43,7 @@ class Round:
 
   parse: (number, *reply) -> (number, result); result None: the worker is still
     busy with it and gets its time again; a Closing: so it does, and if it fails
-    then, the request has the result of the Closing or is handed out once more.
+    then, the request has the result of the Closing or is handed out again.
     Raises ValueError or TypeError.
   failed: (kind, detail) -> the result of a request that was lost.
   place: request -> a number; those of one number, modulo that of workers, go
@@ -72,7 +72,7 @@ class Round:
     self._first = crew.numbers(len(samples))  # number of the first sample
     self.late_strays = 0
     self.failed_closes: list[tuple[str, str]] = []  # what, how
-    self._spared: set[int] = set()  # samples that were handed out once more
+    self._spared: set[int] = set()  # samples that were handed out again
     self._restarts = 0
     self._deaths = collections.Counter()  # of the nursery, by sample
     per_worker = math.ceil(len(samples) / (4 * crew.num_workers))
@@ -171,7 +171,7 @@ class Round:
       self._fail(worker, 'stray', 'a reply that was not due')
 
   def _fail(self, worker, kind, detail):
-    """Fails the sample being judged; those behind it are queued again.
+    """Fails the sample being judged; those after it are queued again.
 
     None fails if the worker was closing something, see Closing.
     """

@@ -6,6 +6,7 @@ all of them and compares what the environment says with what it said before.
 """
 
 from collections.abc import Callable, Sequence
+import dataclasses
 import hashlib
 import json
 from numbers import Integral
@@ -15,6 +16,7 @@ import sys
 from typing import Any
 import zlib
 
+from rl_jax import checks
 from rl_jax.verification import messages, numbers
 from rl_jax.verification.sandbox.breach import BreachError
 
@@ -53,10 +55,11 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
     'ask',
     'history',
   )
-  lacking = [name for name in names if not hasattr(reply, name)]
-  if lacking:
+  is_reply = dataclasses.is_dataclass(reply) and not isinstance(reply, type)
+  known = checks.values(reply) if is_reply else {}
+  if not known.keys() >= {*names}:
     raise ValueError(f'{origin} returned {type(reply).__name__}, not a Reply')
-  found = {name: getattr(reply, name) for name in names}
+  found = {name: known[name] for name in names}
   players = 1
   if isinstance(found['observation'], list | tuple):
     players = len(found['observation'])
@@ -75,11 +78,12 @@ def check_reply(reply: Any, origin: str) -> dict[str, Any]:
   for name in _FLAGS:
     # Of NumPy, too; anything else is a mistake, such as text.
     if type(found[name]).__name__ not in ('bool', 'bool_'):
-      raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is no bool')
+      raise ValueError(f'{origin}: {name} = {found[name]!r:.80} is not a bool')
     found[name] = bool(found[name])
   if type(found['calls']) is not int or not 0 <= found['calls'] <= _MAX_CALLS:
     raise ValueError(
-      f'{origin}: calls = {found["calls"]!r:.80} is no count up to {_MAX_CALLS}'
+      f'{origin}: calls = {found["calls"]!r:.80} is not a count up to '
+      f'{_MAX_CALLS}'
     )
   if action is not None and not isinstance(action, str):
     raise ValueError(f'{origin}: action = {action!r:.80} is not text')
@@ -126,20 +130,20 @@ def _checked_ask(found, origin):
   try:
     named, texts = ask.partner, (ask.text, *ask.candidates)
   except (AttributeError, TypeError):
-    raise ValueError(f'{origin}: ask = {ask!r:.80} is no Ask') from None
+    raise ValueError(f'{origin}: ask = {ask!r:.80} is not an Ask') from None
   if not all(isinstance(text, str) for text in (named, *texts)):
-    raise ValueError(f'{origin}: ask = {ask!r:.80} has parts that are no text')
+    raise ValueError(f'{origin}: ask = {ask!r:.80} has parts that are not text')
   if sum(map(len, texts)) > _MAX_CHARACTERS:
     raise ValueError(
       f'{origin}: the question has more than {_MAX_CHARACTERS} characters'
     )
   if found['done'] or found['truncated']:
-    raise ValueError(f'{origin}: asks {named!r:.80} behind its end')
+    raise ValueError(f'{origin}: asks {named!r:.80} after its end')
   return {'partner': named, 'text': ask.text, 'candidates': list(texts[1:])}
 
 
 def _checked_history(found, origin):
-  """As JSON; only what forgets has one."""
+  """The history as JSON; only an observation that forgets has one."""
   pairs = [list(pair) for pair in found['history']]
   texts = [len(pair) == 2 and isinstance(pair[1], str | None) for pair in pairs]
   if not all(texts) or any(type(pair[0]) is not int for pair in pairs):
@@ -185,8 +189,8 @@ class Host:
 
   def __init__(self, task: Any):
     self._task = task
-    self._swaps = getattr(task, 'global_random', True)
-    self._repeats = getattr(task, 'deterministic', True)
+    self._swaps = task.traits.global_random
+    self._repeats = task.traits.deterministic
     self.live: dict[Any, tuple[Any, int | None, Any]] = {}
     self._round: int | None = None
 
@@ -202,7 +206,7 @@ class Host:
   ) -> tuple[str, Any, str]:
     """('ok', reply, ''), or (kind, None, what happened), the episode's end.
 
-    The kind BREACH is no episode's: see `worker.check_breach`.
+    The kind BREACH is not a result of an episode: see `worker.check_breach`.
 
     Args:
       episode: (round, row); episodes of another round are over.
@@ -251,11 +255,11 @@ class Host:
         raise _Mismatch('its process has ended; deterministic = False: lost')
       if self._swaps:
         _seed(seed)
-      environment = self._task.make(example)
+      environment = self._task.start(example)
       self.live[episode] = environment, None, None
       for n in range(len(actions) + 1):
-        call = ('step', actions[n - 1]) if n else ('reset', seed)
-        reply = self._checked(environment, *call)
+        call = environment.step if n else environment.reset
+        reply = self._checked(call, actions[n - 1] if n else seed)
         if n < len(before) and fingerprint(reply) != before[n]:
           raise _Mismatch(f'repeated with seed {seed}, reply {n} differs')
         if n < len(actions):
@@ -263,29 +267,28 @@ class Host:
     else:
       if self._swaps:
         _set_state(state)
-      reply = self._checked(environment, 'step', actions[-1])
+      reply = self._checked(environment.step, actions[-1])
     self.live[episode] = (
       *(environment, len(actions)),
       _state() if self._swaps else None,
     )
     return reply
 
-  def _checked(self, environment, method, argument):
-    found = getattr(environment, method)(argument)
+  def _checked(self, call, argument):
+    found = call(argument)
     try:
-      return check_reply(found, method)
+      return check_reply(found, call.__name__)
     except Exception as error:
       raise _Invalid(f'{type(error).__name__}: {error}') from None
 
   def _end(self, episode, tell, answer=None):
     environment, *_ = self.live.pop(episode, (None,))
-    close = getattr(environment, 'close', None)
-    if close is None:
+    if environment is None:
       return
     number, row = episode
     tell(CLOSING, answer, f'row {row} of round {number}, as it was closed')
     try:
-      in_this_process(close)
+      in_this_process(environment.close)
     except (Exception, SystemExit):
       pass  # its replies are known, and it is gone
     if answer is None:
@@ -309,7 +312,7 @@ def _name(value):
 
 
 def _state():
-  """Of the global generators that environments may draw from."""
+  """The states of the global generators that environments may draw from."""
   numpy = sys.modules.get('numpy.random')
   return random.getstate(), None if numpy is None else numpy.get_state()
 

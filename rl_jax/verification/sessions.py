@@ -75,8 +75,7 @@ class SessionPool(WorkerPool):
         task, num_workers, memory_limit_bytes, start_timeout_seconds, True
       )
     else:
-      if hasattr(task, 'prepare'):
-        task.prepare()
+      task.prepare()
       self._host = session_host.Host(task)
     super().__init__(Tally((*KINDS, CLOSE)), crew)
 
@@ -104,7 +103,7 @@ class SessionPool(WorkerPool):
           self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
     for request, answer in zip(requests, answers, strict=True):
       where = (
-        f'example {getattr(request.example, "id", "?")}, seed {request.seed}, '
+        f'example {request.example.id}, seed {request.seed}, '
         f'after {len(request.actions)} actions'
       )
       self._tally.hear(answer, 'environment: first call', where)

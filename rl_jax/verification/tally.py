@@ -49,5 +49,7 @@ class Tally:
       self._logged.add(result.kind)
       _LOGGER.warning(
         what + ' of kind %r (later ones are only counted), %s: %s',
-        *(result.kind, where, result.detail),
+        result.kind,
+        where,
+        result.detail,
       )

@@ -1,4 +1,4 @@
-"""The processes behind the pools: one nursery that forks their workers.
+"""The processes of the pools: one nursery that forks their workers.
 
 The nursery is started once as a new interpreter. It unpickles the task, calls
 its `prepare` and then only forks, so that a killed worker is replaced in
@@ -120,8 +120,7 @@ def _load_task(settings):
     )
     sys.modules['__main__'] = sys.modules['__mp_main__'] = module
     task = pickle.loads(settings['task'])
-  if hasattr(task, 'prepare'):
-    task.prepare()
+  task.prepare()
   return task
 
 
@@ -188,7 +187,7 @@ def _work(task, fd, settings):
   code = 1
   try:
     nursery_pid = os.getppid()
-    os.setsid()  # a process group of its own, to be killed as a whole
+    os.setsid()  # its own process group, to be killed as a whole
     if sys.platform == 'linux':
       libc = ctypes.CDLL(None, use_errno=True)
       libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -201,7 +200,10 @@ def _work(task, fd, settings):
     for standard in (0, 1, 2):  # what the task prints is discarded
       os.dup2(null, standard)
     connection = Connection(fd)
-    send = lambda *reply: connection.send_bytes(json.dumps(reply).encode())
+
+    def send(*reply):
+      return connection.send_bytes(json.dumps(reply).encode())
+
     host = session_host.Host(task) if settings['sessions'] else None
     while True:
       for number, *request in pickle.loads(connection.recv_bytes()):

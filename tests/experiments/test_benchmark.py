@@ -171,7 +171,7 @@ def test_drafts_are_timed_in_turn():
   text = 'PreviousResponses(tokens=3,ngram=8)'
   row = printed('--stage=generate', '--group_size=1', f'--speculative={text}')
   assert row['times_plain'] > 0
-  assert row['accepted_length'] == 3  # of four tokens, one behind the prompt
+  assert row['accepted_length'] == 3  # of four tokens, one after the prompt
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_of_two_values_on_a_command_line_none_is_chosen():
 
 
 def test_help_lists_all_flags_and_exits_with_0():
-  """Those of other modules of experiments too; a wrong flag is one line."""
+  """Flags of other modules of experiments are listed, too."""
   done = run('train', '--help')
   assert done.returncode == 0, done.stderr
   assert 'python -m experiments.train --config=' in done.stdout
@@ -174,7 +174,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, parts, tmp_path):
     (('evaluate', '--checkpoint=x', '--data=bandits'), "mean 'bandit'"),
     (
       ('evaluate', '--checkpoint=x', '--data=bandit', '--opponent=y'),
-      "opponent = 'y': Bandit is no game of two players",
+      "opponent = 'y': Bandit is not a game of two players",
     ),
   ],
 )

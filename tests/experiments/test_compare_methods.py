@@ -30,7 +30,7 @@ def test_fields_that_would_be_lost_are_errors(sets, message):
 
 
 def test_the_baseline_is_compared_with_others():
-  """Alone it would be run for a table that is an error."""
+  """By itself it would be run for a table that is an error."""
   found = compare_methods.methods(['dapo', 'grpo'], 'grpo')
   assert found == ['grpo', 'dapo']
   with pytest.raises(ValueError, match='--methods=grpo: expected .* other'):

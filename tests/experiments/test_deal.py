@@ -1,4 +1,4 @@
-"""Walks that are begun, what they see, and the best of draws."""
+"""Beginnings of walks, what they see, and the best of draws."""
 
 import jax
 import numpy as np
@@ -19,7 +19,9 @@ def test_begun_walks_by_hand():
 
 
 def test_components_are_those_of_the_whole_walk():
-  """E0: as the task judges the text; a token that is no move counts nothing."""
+  """E0: as the task judges the text; a token that is not a move counts
+  nothing.
+  """
   tokenizer = CharTokenizer(TASK.alphabet)
   end = tokenizer.eos_ids[0]
   texts = ['ES', 'W', '', 'E@']

@@ -52,7 +52,7 @@ SOURCES = [
 ]
 # Method -> what the refusal of its command names.
 REFUSED = {'duration_ppo': 'DurationWeight'}
-# Words outside quotes, or quoted text, behind each flag; lines that continue a
+# Words outside quotes, or quoted text, after each flag; lines that continue a
 # command are indented.
 COMMAND = re.compile(
   r"""python\ -m\ experiments\.(\w+(?:\.\w+)*)

@@ -100,7 +100,7 @@ def contents(place):
 
 @pytest.fixture(scope='module')
 def answers(place, answers_of):
-  """Of every binary; no file differs."""
+  """The answers of every binary; no file differs."""
   before = contents(place)
   commands = {name: [x for x, _ in REPLACED[name]] for name in REPLACED}
   found = answers_of(place, commands)

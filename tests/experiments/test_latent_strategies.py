@@ -18,7 +18,7 @@ def test_letter_pairs_by_hand():
 
 
 def test_clusters():
-  """Of texts of one move each; one cluster, and fewer points than asked."""
+  """Texts of one move each; one cluster, and fewer points than asked for."""
   task = SpokenMoves()
   texts = [*task.texts('p'), *task.texts('b')]
   points_ND = latents.letter_pairs(texts)

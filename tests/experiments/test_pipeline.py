@@ -143,7 +143,7 @@ def test_a_file_without_stages_is_refused(text, message, tmp_path):
 def test_a_damaged_record_is_named(text, tmp_path):
   path = tmp_path / pipeline.STATE
   path.write_text(text)
-  with pytest.raises(ValueError, match='pipeline.json is no record'):
+  with pytest.raises(ValueError, match='pipeline.json is not a record'):
     pipeline.finished(str(path), {})
 
 
@@ -161,7 +161,7 @@ def test_a_finished_stage_keeps_its_command(tmp_path):
 @pytest.mark.parametrize('number', SIGNALS)
 @pytest.mark.parametrize('when', ['before', 'behind'])
 def test_a_signal_while_a_stage_starts_ends_it(number, when, monkeypatch):
-  """Handlers are there first; it is told once it runs."""
+  """Handlers are there first; the child is signalled once it runs."""
   start, missed = subprocess.Popen, []
   before = signal.signal(number, lambda *_: missed.append(number))
 
@@ -196,7 +196,7 @@ def test_processes_get_the_signals_of_their_parent(number):
 
 
 def test_a_stage_ignores_what_the_pipeline_ignores():
-  """As a job in the background of a script does Ctrl-C."""
+  """A job in the background of a script ignores Ctrl-C in this way."""
   code = 'import signal as s; exit(s.getsignal(s.SIGINT) == s.SIG_IGN)'
   before = signal.signal(signal.SIGINT, signal.SIG_IGN)
   try:
@@ -311,7 +311,7 @@ def test_killed_stages_between_trainings_are_repeated(tmp_path):
 def test_a_killed_stage_continues_bit_for_bit(tmp_path):
   """E0: the second stage is cut once it has saved; the first is not repeated.
 
-  SIGTERM saves once more; SIGKILL ends pipeline and stage at once.
+  SIGTERM saves again; SIGKILL ends pipeline and stage at once.
   """
   recipe = tmp_path / 'recipe.py'
   recipe.write_text(RECIPE)

@@ -73,7 +73,7 @@ def test_bad_flags_are_named(played):
 
 @pytest.mark.slow
 def test_a_policy_plays(played, tmp_path):
-  """As it was trained: turns, tokens, and the same episode again."""
+  """The policy plays as it was trained: turns, tokens, and the same episode."""
   config = keydoor.get_config(grpo.get_method())
   small = dataclasses.replace(
     config.model.config, num_layers=1, width=16, mlp_size=16

@@ -27,7 +27,7 @@ def run(*arguments):
   [
     ({'num_prompts': 1}, r'Draws.num_prompts = 1 is outside \[2'),
     ({'num_samples': 0}, 'Draws.num_samples = 0'),
-    ({}, '--config is missing: nowhere is no work directory'),
+    ({}, '--config is missing: nowhere is not a work directory'),
     ({'config': 'bandit', 'all_steps': True}, 'nowhere holds 0 steps'),
     ({'config': 'bandits'}, "mean 'bandit'"),
   ],
@@ -50,7 +50,9 @@ def test_mistakes(values, error):
 
 @pytest.mark.slow
 def test_lines_of_a_run(toy, tmp_path):
-  """One for each step; the same again alone; an unknown one is an error."""
+  """One for each step; the same one for a single step; an unknown one is an
+  error.
+  """
   config = bandit.get_config(toy.get_method('grpo'))
   sets = {
     'evaluation.every': '0',

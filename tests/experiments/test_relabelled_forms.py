@@ -8,7 +8,7 @@ TASK = WebForm(fields=2)
 
 
 def test_relabelled_by_hand():
-  """The last value of a field counts, and nothing behind a full page."""
+  """The last value of a field counts, and nothing after a full page."""
   found = forms.relabelled(TASK, ['a1', 'a3', 'b0', 'a2'])
   assert found == ('30', ['a3', 'b0', SUBMIT])
   assert forms.relabelled(TASK, ['b0', 'a1', SUBMIT]) == (

@@ -134,7 +134,7 @@ def test_the_page_loads_nothing_and_its_policy_names_its_own_script(tmp_path):
 
 
 def test_runs_lie_on_one_grid_of_iterations(tmp_path):
-  """Rewards 1, 2 and 3, 4; a seed that is behind has no value yet."""
+  """Rewards 1, 2 and 3, 4; a seed that is late has no value yet."""
   for name, start, steps in (('one', 1.0, 2), ('two', 3.0, 1)):
     rows = metric_rows(steps, **{'reward/mean': [start, start + 1]})
     write(tmp_path / name, rows, config=config(seed=steps))

@@ -53,7 +53,9 @@ LINES = [
   ],
 )
 def test_rows_by_hand(form, least, expected):
-  """Samples of one iteration alone are compared; a failed call is no sample."""
+  """Samples of one iteration only are compared; a failed call is not a
+  sample.
+  """
   found = rows(LINES, form, least, chat=False)
   assert [tuple(row.values()) for row in found] == expected
 

@@ -46,7 +46,7 @@ def test_units_of_a_reward_do_not_matter():
 
 
 def test_small_numbers_have_a_resolution_of_their_own():
-  """As learning rates: steps of the default would make all of them 0."""
+  """Learning rates, for example: steps of the default would make them 0."""
   asked = []
   score = lambda point: asked.append(point) or -1e4 * abs(point[0] - 3e-4)
   best, _ = search.nelder_mead(score, (1e-4,), 1e-4, 20, 1e-5)

@@ -30,9 +30,9 @@ def responses(*names):
 
 
 class Writer:
-  """Half of the responses are right, behind a slip's second step none.
+  """Half of the responses are right, after a slip's second step none.
 
-  They are guesses here, whatever was begun.
+  They are guesses here, whatever the partial response.
   """
 
   def __init__(self):
@@ -49,7 +49,7 @@ class Writer:
 
 
 def test_a_policy_of_another_task_is_named(tmp_path, monkeypatch):
-  """Its tokens of a prompt, or of what it has begun, are too many."""
+  """The tokens of a prompt, or of its partial response, are too many."""
   cfg = presets.small(
     vocab_size=ByteTokenizer().vocab_size, num_layers=1, width=16
   )
@@ -74,7 +74,7 @@ def test_exact_checks():
 
 
 def test_fractions_by_hand():
-  """Equal beginnings are asked once, nothing behind a 0, and the last step has
+  """Equal beginnings are asked once, nothing after a 0, and the last step has
   the outcome."""
   write = Writer()
   found = step_labels.fractions(

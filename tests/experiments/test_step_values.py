@@ -1,4 +1,4 @@
-"""Values of actions from episodes behind them, and the best of n draws."""
+"""Values of actions from episodes after them, and the best of n draws."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_best_of_n_by_hand():
 
 
 def test_success_of_random_actions(game):
-  """As value iteration of the task has it."""
+  """The result is that of the task's own value iteration."""
   task, example, _, grid = game
   uniform_SA = np.full(grid.next_SA.shape, 1 / 6)
   found = walks.success(grid, uniform_SA, 12)
@@ -44,7 +44,7 @@ def test_success_of_random_actions(game):
 
 
 def test_values_and_pairs_behind_a_shortest_way(game):
-  """Of L actions the first is worth gamma^(L-1), one that waits gamma^L."""
+  """The first of L actions is worth gamma^(L-1), a waiting one gamma^L."""
   _, _, solution, grid = game
   policy_SA = np.full(grid.next_SA.shape, 1 / 6)
   state = 0

@@ -261,7 +261,7 @@ def test_mistakes_are_named_as_they_were_typed(mine, arguments, message):
 @pytest.mark.parametrize(
   ('rewards', 'message'),
   [
-    (['../mine/task.py:short=much'], "'much' is no number"),
+    (['../mine/task.py:short=much'], "'much' is not a number"),
     (['../mine/task.py:short', '../mine/task.py:short=2'], 'given twice'),
     (['../mine/task.py'], 'expected PATH.py:FUNCTION'),
     (['task=1'], 'functions is empty'),

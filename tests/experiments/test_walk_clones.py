@@ -16,7 +16,7 @@ KEYDOOR = 'configs/keydoor.py'
 
 
 def config_of(stage):
-  """Of its flags."""
+  """The configuration that the stage's flags build."""
   sets = [x for x in STAGES[stage] if x.startswith('--set=')]
   return configuration.build(
     KEYDOOR, 'sft', [x.removeprefix('--set=') for x in sets]
@@ -59,7 +59,7 @@ def whole_walks(name):
   ],
 )
 def test_every_turn_ends_as_a_sampled_one(name, read):
-  """With an end token or at the limit, wherever it stands in an episode."""
+  """With an end token or at the limit, wherever it is in an episode."""
   config, turns = read(name)
   limit = config.rollout.turns.max_turn_tokens
   (end,) = task_tokenizer(config.task).eos_ids

@@ -355,7 +355,7 @@ def environment():
 def outcomes(place, answers_of):
   """(binary, commands) -> [command, and its answer] of each.
 
-  Every command has a work directory of its own.
+  Every command has its own work directory.
   """
   own = ('--workdir=run', '--out=out')
 

@@ -133,7 +133,10 @@ WRONG = {
   ],
   'benchmarks.accelerator': [
     (['--lines=empty'], '--lines=empty has no lines'),
-    (['--lines=sweep/results.jsonl'], 'results.jsonl:1 is no line of a stage'),
+    (
+      ['--lines=sweep/results.jsonl'],
+      'results.jsonl:1 is not a line of a stage',
+    ),
   ],
   'benchmarks.peers': [(['--lines=empty'], '--lines=empty has no lines')],
   'benchmarks.scaling': [
@@ -169,7 +172,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def answers(place, answers_of):
-  """Of every binary; nothing is written."""
+  """The answers of every binary; nothing is written."""
   before = sorted(place.rglob('*'))
   commands = {name: [x for x, _ in WRONG[name]] for name in WRONG}
   found = answers_of(place, commands)

@@ -58,7 +58,7 @@ def _late(signum, frame):
 
 
 def forked(name, commands):
-  """What `call` returns for each, from a process of its own."""
+  """What `call` returns for each, from its own process."""
   read, write = os.pipe()
   if os.fork():
     os.close(write)

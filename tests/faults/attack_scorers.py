@@ -100,7 +100,9 @@ def not_wrong(
 
 
 def attack(generators: Iterable[str], path: str) -> dict[str, list]:
-  """As `not_wrong`, of all attacks; one that made the file is of all."""
+  """Runs all attacks as `not_wrong` does; one that made the file counts for
+  all.
+  """
   texts = [text.replace('{path}', path) for text in CODE] + list(NONSENSE)
   bad = not_wrong(generators, lambda _: texts)
   if os.path.exists(path):

@@ -6,7 +6,7 @@
 Attacks are aimed only at what this program has made: files below a temporary
 directory, a sleeping process, listeners on loopback. An attack is blocked if
 it returned neither True nor a secret, changed nothing outside, did not reach
-a listener, ended near its time limit, and left no process and no file behind.
+a listener, ended near its time limit, and left no process and no file.
 Columns switch layers off to show what is left where the platform lacks them:
 `containers` has no namespaces (as Docker by default), `namespaces` nothing
 else, `limits` nothing but rlimits and the keeper. Exit status 1 if anything is

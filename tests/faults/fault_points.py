@@ -56,7 +56,7 @@ class Fault:
 
 
 def faults(episodes: bool = False) -> list[Fault]:
-  """All points of runs with or without episodes, in an order of their own."""
+  """All points of runs with or without episodes, in their own order."""
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
   points = [
@@ -106,7 +106,7 @@ def faults(episodes: bool = False) -> list[Fault]:
     Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
     Fault('term', f'{ORBAX}.save', 2, 0.001),
   ]
-  # At random after the first iteration has begun: usually some of them on.
+  # At random after the first iteration has started: usually some of them on.
   found += [
     Fault(
       'random', 'rl_jax.runs.loop:Trainer.iteration', 1, draw.uniform(0, 1.5)

@@ -6,7 +6,7 @@
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), workers, and an asynchronous save of every iteration.
-Each kill is a process of its own: it continues the run and ends itself at the
+Each kill is a separate process: it continues the run and ends itself at the
 n-th call of a function, before it, after it, within it, or a while later (see
 fault_points.py). A run left in --workdir is continued. In addition some samples
 "time out" when they are verified for the first time, never again: without the
@@ -159,7 +159,7 @@ def _check_grace(output, say):
 
 
 def _arguments(base, rollout, iterations) -> list[str]:
-  """Of the run; trains its draft model first if it has one."""
+  """The arguments of the run; trains its draft model first if it has one."""
   draft = base / 'draft'
   short = [*RESPONSES, '--set=iterations=2']
   if 'draft_model' in rollout and run(draft, short):

@@ -40,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def start(command: str, workdir: pathlib.Path) -> subprocess.Popen:
-  """Starts the command in a process group of its own, output to a file."""
+  """Starts the command in its own process group, output to a file."""
   words = shlex.split(command.format(python=sys.executable, workdir=workdir))
   workdir.mkdir(parents=True, exist_ok=True)
   with open(workdir / 'output.txt', 'ab') as output:
@@ -217,7 +217,9 @@ if __name__ == '__main__':
     'command', COMMAND, 'Run to kill; {python} and {workdir} are filled in.'
   )
   _WORKDIR = flags.DEFINE_string('workdir', None, 'Default: a new directory.')
-  _SECONDS = flags.DEFINE_float('seconds', 120.0, 'How long to go on killing.')
+  _SECONDS = flags.DEFINE_float(
+    'seconds', 120.0, 'How long to continue killing.'
+  )
   _INTERVAL = flags.DEFINE_float('interval', 1.0, 'Mean seconds to a kill.')
   _SEED = flags.DEFINE_integer('seed', 0, 'Of the times of the kills.')
   _MIN_KILLS = flags.DEFINE_integer('min_kills', 5, 'Fewer are a failure.')

@@ -50,10 +50,10 @@ def test_a_full_disk_in_a_whole_run(tmp_path, policy, limit, monkeypatch):
   """E0: the kernel refuses large files after iteration 2; then it does not.
 
   With 100 bytes also metrics, responses and TensorBoard files are refused.
-  The run stops or goes on as told; step 2 stays valid, and the run that is
-  continued with space equals one that always had it.
+  The run stops or continues as configured; step 2 stays valid, and the run that
+  is continued with space equals one that always had it.
   """
-  # Orbax leaves the coroutines of failed writes behind.
+  # Orbax leaves the coroutines of failed writes unawaited.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     whole = make_trainer(tmp_path / 'whole', policy, 5)

@@ -103,7 +103,7 @@ def killed_and_whole(tmp_path, command, *, seconds, interval):
 
 @pytest.mark.slow
 def test_checkpoints_and_metrics_survive_kills(tmp_path):
-  """E0 of the infrastructure alone: a save is in flight at nearly any time."""
+  """E0 of the infrastructure: a save is in flight at nearly any time."""
   script = tmp_path / 'run.py'
   script.write_text(COUNTING_RUN)
   kills, found = killed_and_whole(

@@ -90,7 +90,7 @@ def test_metrics_by_hand(toy):
 
 
 def test_rewards_of_records_are_not_those_of_samples(toy):
-  """A group of samples, 1 and 0, beside one of records; records alone."""
+  """A group of samples, 1 and 0, beside one of records; records only."""
   fields = {'rewards': {'outcome': np.array([1.0, 0.0, 1.0, 1.0])}}
   expected = {}
   for logged in ([0, 0, 1, 1], [1, 1, 1, 1]):
@@ -149,7 +149,7 @@ def test_untrained_opponents_count_in_shaping_alone(toy, trained):
 
 
 def test_batch_statistics_leave_filtered_groups_out(toy):
-  """Whitening comes after the filter: tokens 1, 1, 0 of group 1 alone."""
+  """Whitening comes after the filter: tokens 1, 1, 0 of group 1 only."""
   pieces = method(
     credit=(credit.Whiten(),), group_filter=selection.ZeroVariance()
   )

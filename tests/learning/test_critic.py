@@ -1,4 +1,4 @@
-"""What the value head reads: states of the policy, or of layers of its own."""
+"""What the value head reads: states of the policy, or of separate layers."""
 
 import dataclasses
 
@@ -66,7 +66,7 @@ def found(tiny):
 
 @pytest.mark.parametrize('kind', [critic.DETACHED, critic.OWN])
 def test_equal_weights_give_equal_statistics(found, kind):
-  """E1: another critic changes gradients alone, as long as its layers agree."""
+  """E1: another critic changes gradients only, as long as its layers agree."""
   shared, _ = found[critic.SHARED]
   other, _ = found[kind]
   assert np.abs(shared['values']).max() > 0.01
@@ -78,7 +78,9 @@ def test_equal_weights_give_equal_statistics(found, kind):
 
 @pytest.mark.parametrize('name', NEEDS)
 def test_who_is_trained_by_the_values(found, name):
-  """E1: the same gradient, of the policy's layers, of none, of its own."""
+  """E1: the same gradient, of the policy's layers, of none, of separate
+  ones.
+  """
   (_, shared), (_, detached), (_, own) = (found[k] for k in KINDS)
   same = lambda a, b: jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), a, b
@@ -93,7 +95,7 @@ def test_who_is_trained_by_the_values(found, name):
 
 
 def test_the_policy_learns_as_without_a_critic(found):
-  """E1: log-probs move the policy's layers, and no critic of its own."""
+  """E1: log-probs move the policy's layers, not the critic's."""
   (_, shared), (_, _), (_, own) = (found[kind] for kind in KINDS)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
@@ -103,7 +105,7 @@ def test_the_policy_learns_as_without_a_critic(found):
 
 
 def test_a_residual_critic_is_two(tiny):
-  """E1: the first output of layers of its own, the second of the policy's."""
+  """E1: the first output of separate layers, the second of the policy's."""
   traj, params = tiny.rollout(), tiny.params()
   layers = jax.tree.map(lambda x: 0.5 * x, critic.copied(params))
   head = {

@@ -56,7 +56,7 @@ def test_blocks_follow_the_last_axis():
   state = jax.eval_shape(ours.init, params)
   found = {name: x.shape for name, x in state.v_scale.items()}
   assert found == {'w': (2, 64), 'odd': (1,), 'b': (1,)}
-  # A large number spoils the small ones of its own block alone.
+  # A large number spoils the small ones of its own block only.
   _, (v, *_) = coded(np.float32([1e8, *[1.0] * 127]), 0.5)
   np.testing.assert_allclose(v[1:64], 100.0, rtol=1e-4)
   np.testing.assert_array_equal(v[64:], 1.0)

@@ -67,7 +67,7 @@ def test_pieces_that_change_nothing(tiny):
   """Beside itself cosine and ratio are 1; so they are without such a piece.
 
   Weights of 1, a coefficient of 0 and the support of all tokens; the pieces
-  behind them keep their keys.
+  after them keep their keys.
   """
   method = changed(
     grpo.get_method(),
@@ -122,7 +122,7 @@ def test_of_bfloat16_weights(tiny, microbatches):
 
 
 def test_constant_factors_clips_and_mismatch(tiny):
-  """A factor is seen in the ratio alone; of zeros one or both; clips; TIS."""
+  """A factor is seen in the ratio only; of zeros one or both; clips; TIS."""
 
   def method(scale=1.0, clip=99.0):
     return changed(
@@ -198,7 +198,7 @@ def test_a_method_beside_itself(tiny, module):
 
 @pytest.mark.slow
 def test_transforms_change_rows(tiny):
-  """The most likely token alone: most rows would be others."""
+  """Only the most likely token: most rows would be others."""
   found, _ = measured(tiny, changed(grpo.get_method(), logits=(TopK(k=1),)))
   assert 0.2 < found['rows_changed'] < 1
 

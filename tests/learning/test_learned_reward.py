@@ -32,7 +32,7 @@ def test_scores_are_those_of_the_update(tiny):
 
 
 def test_heads_are_summed_with_weights(tiny):
-  """E1: of each alone; (1, 0) is the first head, as without weights."""
+  """E1: of each only; (1, 0) is the first head, as without weights."""
   traj, params = tiny.rollout(), dict(tiny.params())
   rng = np.random.default_rng(0)
   width = params['value_head']['w'].shape[-1]

@@ -130,7 +130,7 @@ def test_wsd_is_stable_and_then_decays():
 
 
 def test_decays_end_at_a_fraction():
-  """Of the peak."""
+  """The end is a fraction of the peak."""
   for name in ('linear', 'cosine'):
     found = rates(
       5, schedule=name, total_steps=4, schedule_arguments={'end_fraction': 0.2}

@@ -96,7 +96,8 @@ def test_microbatches_change_nothing(tiny, toy, name):
 )
 def test_microbatches_of_rows_change_nothing(tiny, toy, name, count):
   """E1: the two rows of a pair are in different microbatches, of losses that
-  look at one group alone, scored before or not."""
+  read one group only, scored before or not.
+  """
   traj = batch(tiny, toy, name)
   scored = traj.replace(logp_old_BT=-0.5 * traj.mask_BT)
   whole = gradient(tiny, toy, name, 1)

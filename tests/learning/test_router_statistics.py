@@ -31,7 +31,7 @@ PIECE = regularizers.RouterBalance(coef=0.5)
   ],
 )
 def test_the_loss_is_that_of_transformers(toy, family, aux_loss):
-  """Of all tokens but the last, which predicts nothing here.
+  """The loss counts all tokens but the last, which predicts nothing here.
 
   aux_loss: of transformers 5.23.0 (output_router_logits=True) for the ids of
   the golden file without the last one of each row.

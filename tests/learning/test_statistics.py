@@ -220,7 +220,7 @@ def test_logits_transforms_are_replayed(tiny):
 
 @pytest.mark.parametrize('capacity', [None, 9])
 def test_values_behind_a_token_have_read_it(tiny, capacity):
-  """E1: as the values before the next token; behind the last one, too."""
+  """E1: as the values before the next token; after the last one, too."""
   traj, params = tiny.rollout(), tiny.params()
   forward = Forward(model=tiny.CFG)
   next_token = traj.replace(

@@ -173,7 +173,7 @@ def test_padding_and_group_order_change_nothing(toy, tiny, scored):
 
 
 def shortened(traj, lengths):
-  """The first tokens of every row; what comes behind them is garbage."""
+  """The first tokens of every row; what comes after them is garbage."""
   length_B = np.asarray(lengths, np.int32)
   on_BT = np.arange(traj.mask_BT.shape[1])[None] < length_B[:, None]
   keep = lambda x: None if x is None else np.asarray(x) * on_BT
@@ -327,7 +327,7 @@ def make_step(tiny, method):
 
 
 def on_host(tree):
-  """Of copies: a view of a CPU buffer would keep it from being donated."""
+  """Copies on the host: a view of a CPU buffer would prevent its donation."""
   return jax.device_get(jax.tree.map(jnp.copy, tree))
 
 
@@ -365,7 +365,7 @@ def test_a_non_finite_step_changes_nothing_and_is_counted(stepped):
 
 
 def test_the_next_good_step_learns(stepped):
-  """The skip leaves no NaN behind: every weight with a gradient moves."""
+  """The skip leaves no NaN: every weight with a gradient moves."""
   (_, before, after), (_, metrics), _, _ = stepped
   assert metrics['train/skipped'] == 0 and metrics['train/grad_norm'] > 0
   assert (after.step, after.skipped) == (2, 1)
@@ -397,7 +397,7 @@ def test_pieces_do_not_see_the_numbers_that_drew_the_tokens(stepped, scored):
 
 
 def test_minibatch_orders_are_counters():
-  """E0: a permutation of (seed, iteration, epoch) alone; all of them count."""
+  """E0: a permutation of (seed, iteration, epoch) only; all of them count."""
   order = stages.minibatch_order(0, 1, 2, 16)
   assert sorted(order) == list(range(16))
   np.testing.assert_array_equal(order, stages.minibatch_order(0, 1, 2, 16))

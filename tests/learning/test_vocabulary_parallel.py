@@ -190,7 +190,7 @@ def test_a_token_is_drawn_without_whole_logits(greedy):
 
 @pytest.mark.parametrize('shape, block', [((2, 2, 2), 4), ((1, 2, 4), 2)])
 def test_generate_sends_no_logits(toy, shape, block):
-  """As a run compiles it: output weights over fsdp, and sums of blocks."""
+  """Compiled as in a run: output weights over fsdp, and sums of blocks."""
   text = lowered_run(toy, make_mesh(shape))['generate'].compile().as_text()
   rows = 16 * 8 // (shape[0] * shape[1])
   sums, weights = rows * V // block, 32 * V // shape[2]

@@ -99,7 +99,7 @@ def test_special_tokens_in_thoughts_are_ordinary_text():
 
 
 def test_thoughts_may_be_turned_off():
-  """The answer alone follows what the template has written."""
+  """Only the answer follows what the template has written."""
   assert trained(NEMOTRON, said('yes'), enable_thinking=False) == 'yes<|E|>'
   turns = (said('yes'), USER, said('no'))
   found = trained(NEMOTRON, *turns, enable_thinking=False)

@@ -117,7 +117,9 @@ def test_gradients_are_float32_and_near_those_of_float32(sampled):
 
 
 def test_sums_over_tokens_are_float32():
-  """Of 4096 equal gradients of 1; a bfloat16 sum stops growing at 256."""
+  """The sum of 4096 gradients of 1; a bfloat16 sum would stop growing
+  at 256.
+  """
   token = np.zeros((4, 1024), np.int32)
   y = np.zeros((4096, 2), jnp.bfloat16)
 

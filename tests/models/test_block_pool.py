@@ -42,7 +42,7 @@ def test_rows_wait_so_that_the_first_can_end(monkeypatch):
   assert pool.owner_M.tolist() == [1, FREE, FREE]
   pool, ready = pool.assigned(going, jnp.asarray([3, 2, 0]))
   assert pool.owner_M.tolist() == [1, 2, 1] and ready.tolist() == [0, 1, 1]
-  # Slot 1 alone can fill two blocks.
+  # Only slot 1 can fill two blocks.
   pool = pool.take(jnp.asarray([1]))
   assert pool.owner_M.tolist() == [0, 0] and pool.first_M.tolist() == [0, 2]
   assert [x.shape[0] for x in (*pool.k_BJKT[0], *pool.v_BJTK[0])] == [2, 2]

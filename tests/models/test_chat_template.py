@@ -22,7 +22,7 @@ def tokenizer(template):
 
 
 def test_what_a_model_generates_may_be_marked():
-  """As templates for training do, within loops and conditions."""
+  """Templates for training mark it, within loops and conditions."""
   template = ChatTemplate(
     "{% for m in messages %}{% if m.role == 'assistant' %}\n"
     '  {% generation %}\n{{ m.content }}{{ loop.index }}<end>\n'
@@ -35,7 +35,7 @@ def test_what_a_model_generates_may_be_marked():
 
 
 def test_tools_that_are_not_given_are_none():
-  """As in `transformers`: templates compare them with none."""
+  """`transformers` passes None, too: templates compare tools with none."""
   template = (
     '{% if tools is not none %}tools {{ tools | tojson }} {% endif %}'
     '{% if documents is not none %}documents{% endif %}'
@@ -85,7 +85,7 @@ def test_a_process_that_was_killed_while_it_was_idle_is_no_error():
   'source', ["{{ 'a' * 9999999999 }}", "{{ (text * 99999).split('a') }}"]
 )
 def test_want_of_memory_is_named(source):
-  """Of the limit of the process itself."""
+  """The limit is that of the process itself."""
   template = ChatTemplate('{% if text %}' + source + '{% endif %}ok')
   message = '^chat template: it needs more than 1024 MiB for one conversation$'
   with pytest.raises(ValueError, match=message):
@@ -104,7 +104,7 @@ LLAMA_NOT = '{% if strftime_now is not defined %}no{% else %}yes{% endif %}'
 
 
 def test_the_day_is_the_same_on_every_day():
-  """Templates that can do without the function have a day of their own."""
+  """Templates that can do without the function have their own day."""
   assert tokenizer(OSS).chat(MESSAGES) == 'Current date: 2025-01-01'
   assert tokenizer(MISTRAL).chat(MESSAGES) == '01 January 2025'
   assert tokenizer(LLAMA).chat(MESSAGES) == '26 Jul 2024'
@@ -114,7 +114,7 @@ def test_the_day_is_the_same_on_every_day():
 
 
 def test_another_day_is_a_variable_of_the_template():
-  """Of a task's `arguments`, so that it is recorded with the run."""
+  """A task's `arguments` hold it, so that it is recorded with the run."""
   day = {'strftime_now': '2025-06-30'}
   assert tokenizer(OSS).chat(MESSAGES, **day) == 'Current date: 2025-06-30'
   assert tokenizer(LLAMA).chat(MESSAGES, **day) == '30 Jun 2025'
@@ -125,7 +125,9 @@ def test_another_day_is_a_variable_of_the_template():
 
 @pytest.mark.parametrize('day', ['tomorrow', '', 20250630, ['2025-06-30']])
 def test_a_day_that_is_none(day):
-  with pytest.raises(ValueError, match='strftime_now = .* is no date: .*2025-'):
+  with pytest.raises(
+    ValueError, match='strftime_now = .* is not a date: .*2025'
+  ):
     tokenizer(OSS).chat(MESSAGES, strftime_now=day)
   with pytest.raises(ValueError, match='reads no strftime_now'):
     tokenizer('a').chat(MESSAGES, strftime_now='2025-06-30')
@@ -134,7 +136,7 @@ def test_a_day_that_is_none(day):
 @pytest.mark.parametrize(
   ('template', 'field', 'hint'),
   [
-    ('{{ messages }}', 'reasoning_content', 'may stand in the content'),
+    ('{{ messages }}', 'reasoning_content', 'may be in the content'),
     ('{{ m.thinking }}', 'reasoning_content', 'it reads thinking'),
     ('{{ m.reasoning_content }}', 'thinking', 'it reads reasoning_content'),
   ],

@@ -52,7 +52,7 @@ def test_what_does_not_fit_is_refused(tiny, tmp_path):
   cfg = dataclasses.replace(tiny.CFG, value_head=True, value_layers=2)
   with pytest.raises(ValueError, match='set model.value_layers=2, not 1'):
     ModelSource(path='runs/prm', value_head=True).applied_to(cfg, cfg)
-  with pytest.raises(ValueError, match='of 2 layers is no sequence classif'):
+  with pytest.raises(ValueError, match='of 2 layers is not a sequence cla'):
     hf_export.export_hf(
       str(tmp_path), cfg, {'value_head': HEAD}, None, classifier=True
     )

@@ -1,4 +1,4 @@
-"""Adapters: unmerged, zero at the start, trained alone."""
+"""Adapters: unmerged, zero at the start, trained only."""
 
 import dataclasses
 
@@ -74,7 +74,7 @@ def test_the_update_by_hand():
 
 
 def test_only_the_targets_get_adapters_and_all_of_them_learn():
-  """Gradients over the second tree alone reach every adapter."""
+  """Gradients over only the second tree reach every adapter."""
   cfg = dataclasses.replace(CFG, lora_targets=('wq', 'wo', 'w_down'))
   assert set(models.specs(cfg)['lora']['layers']) == {'wq', 'wo', 'w_down'}
   params = trained_params()
@@ -90,7 +90,7 @@ def test_only_the_targets_get_adapters_and_all_of_them_learn():
 
 
 def test_names_of_files_lead_to_targets():
-  """As PEFT and Hugging Face call the same matrices."""
+  """PEFT and Hugging Face have other names for the same matrices."""
   with pytest.raises(ValueError, match='Did you mean wk, wq.$'):
     lora.check_targets('ModelSource', ('q_proj', 'k_proj', 'wv'))
   with pytest.raises(ValueError, match="'wx'. is none of wq, .*w_down$"):

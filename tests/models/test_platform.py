@@ -35,7 +35,7 @@ HOPPER = Platform('cuda', (9, 0))
   ],
 )
 def test_platforms_that_have_bfloat16_compute_in_it(platform, dtype):
-  """Unless told otherwise."""
+  """The default."""
   assert platform_lib.choose_dtype('auto', platform)[0] == dtype
   assert platform_lib.choose_dtype('float32', platform)[0] == 'float32'
   assert platform_lib.choose_dtype('bfloat16', platform)[0] == 'bfloat16'

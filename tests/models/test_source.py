@@ -88,7 +88,7 @@ def test_saved_adapters_are_never_dropped_or_rescaled(
 
 
 def test_alpha_and_targets_are_configuration(mesh):
-  """Of any model, also one that is planned for."""
+  """Any model has them, also one that is planned for."""
   policy = load(mesh, config=MODEL, **SAME)
   assert policy.model == dataclasses.replace(
     ADAPTED,
@@ -118,7 +118,7 @@ def halves(tmp_path_factory):
 
 
 def dtypes(tree):
-  """Of all leaves."""
+  """The types of all leaves."""
   return {str(x.dtype) for x in jax.tree.leaves(tree)}
 
 
@@ -128,7 +128,7 @@ def dtypes(tree):
 def test_weights_of_bfloat16_files_change_at_a_small_rate(
   mesh, halves, dtype, tmp_path
 ):
-  """50 steps at 1e-6: by rounding alone 99.8% of the weights would stay."""
+  """50 steps at 1e-6: by rounding itself 99.8% of the weights would stay."""
   source = ModelSource(path=halves, compute_dtype='bfloat16', param_dtype=dtype)
   config = dataclasses.replace(
     configuration.supervised(configuration.build('bandit'), 8),
@@ -176,7 +176,7 @@ def test_saved_outputs_of_a_value_head_are_kept():
 
 
 def test_a_critic_of_its_own_starts_from_files(mesh, tmp_path):
-  """As a copy of the policy; value_from brings the layers of its head."""
+  """It is a copy of the policy; value_from brings the layers of its head."""
   path, other = str(tmp_path / 'model'), str(tmp_path / 'reward')
   params = params_lib.init_params(MODEL, jax.random.key(0))
   model_dir.save_model(path, MODEL, params, TOKENIZER)
@@ -194,4 +194,4 @@ def test_a_critic_of_its_own_starts_from_files(mesh, tmp_path):
   model_dir.save_model(other, wide, reward, TOKENIZER)
   with pytest.raises(ValueError, match='has layers of shape'):
     load(mesh, **source, critic='own')
-  load(mesh, **source)  # its head alone fits
+  load(mesh, **source)  # only its head fits

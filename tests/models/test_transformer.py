@@ -120,7 +120,7 @@ def logp_of(params, cfg, hidden_BTD, response_BT):
 
 
 def gradient(forward, params, cfg, batch):
-  """Of a loss that weighs every real token's log-prob differently."""
+  """The gradient of a loss that weighs every real token differently."""
   row_B1, token_1T = np.ogrid[: batch[2].shape[0], : batch[2].shape[1]]
   weight_BT = jnp.asarray(np.cos(7 * row_B1 + token_1T) * batch[3])
 
@@ -328,7 +328,7 @@ def test_values_read_the_head():
 
 
 def test_several_values_are_several_heads():
-  """E1: each output is a head of its own; `values` is the first."""
+  """E1: each output is its own head; `values` is the first."""
   cfg = dataclasses.replace(CFG, value_head=True, num_values=3)
   head = params_lib.init_params(cfg, jax.random.key(0))['value_head']
   assert {n: x.shape for n, x in head.items()} == {'w': (3, 24), 'b': (3,)}

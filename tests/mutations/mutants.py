@@ -175,7 +175,7 @@ def _replace(node, change):
     node.args[1], node.args[2] = node.args[2], node.args[1]
   elif change.startswith('drop'):
     del node.value.elts[int(change.split()[1])]
-  else:  # sign, unwrap: the argument alone
+  else:  # sign, unwrap: the argument only
     inner = node.operand if change == 'sign' else node.args[0]
     node.__class__ = type(inner)
     node.__dict__ = inner.__dict__

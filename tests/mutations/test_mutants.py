@@ -45,7 +45,7 @@ def load():
 
 
 def test_all_kinds():
-  """As many as listed, all different, each a program of its own."""
+  """All listed mutants, all different, each a separate program."""
   found = list(load().mutants(SOURCE))
   names = [mutant.name for mutant in found]
   assert len(set(names)) == len(names) == len(EXPECTED)

@@ -123,9 +123,3 @@ def test_longer_turns_and_other_rows_change_no_share_of_a_turn():
     once[0] * 4 / 3,
     rtol=1e-6,
   )
-
-
-def test_length_must_be_positive():
-  """The message names the field."""
-  with pytest.raises(ValueError, match='SeqMeanTokenSumNorm.length = 0'):
-    aggregation.SeqMeanTokenSumNorm(length=0.0)

@@ -64,7 +64,7 @@ def problems(folder: str, cls: type) -> list[str]:
         found.append(f'{field.name} is a number: it must not be static')
     elif leaf and str(field.type) not in ('Any', 'typing.Any'):
       found.append(
-        f'{field.name} is no float: it must be static; write one of\n'
+        f'{field.name} is not a float: it must be static; write one of\n'
         f'    {field.name}: int = ranged(1, 1, static=True)\n'
         f"    {field.name}: str = chosen('token', ('token', 'row'))\n"
         f'    {field.name}: bool = static(default=False)'

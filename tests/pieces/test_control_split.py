@@ -52,7 +52,7 @@ def test_dropped_rows_and_single_tokens():
 
 
 def test_forced_first_tokens_are_no_control_tokens():
-  """Row 1 did not choose its first: the control mean is row 0's alone, and the
+  """Row 1 did not choose its first: the control mean is row 0's only, and the
   others are 4 + 2 tokens as before."""
   mask = SPLIT_MASK.at[1, 0].set(0.0)
   weight = ControlSplit(coef=1.0)(AggregationContext(mask, ONES, 2))

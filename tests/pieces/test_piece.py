@@ -58,7 +58,7 @@ def test_what_no_base_declares_is_an_error():
       def chek(self, context):
         """Never called."""
 
-  with pytest.raises(TypeError, match="attribute 'weighs' is no field"):
+  with pytest.raises(TypeError, match="attribute 'weighs' is not a field"):
 
     @piece
     class OfAnotherRole(Loss):
@@ -66,7 +66,7 @@ def test_what_no_base_declares_is_an_error():
 
 
 def test_private_names_and_fields_are_free():
-  """Also fields that stand where a base has a declaration."""
+  """Also fields that replace a declaration."""
 
   @piece
   class Free(Weight):
@@ -121,7 +121,7 @@ def test_a_piece_of_the_former_form_is_shown_the_new_one():
 
     @piece
     class Nameless:
-      """Of no role."""
+      """A class without a role."""
 
   with pytest.raises(TypeError) as error:
 

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.method import Method
 from rl_jax.pieces import shaping
@@ -42,7 +41,7 @@ def course(rule, rounds):
 
 
 def test_the_past_of_few_rounds_is_whole():
-  """Round 1 has theta_0 alone; no round has its own policy; all places of the
+  """Round 1 has only theta_0; no round has its own policy; all places of the
   past fill in order, and draws differ by seed."""
   found, kept = course(RandomPast(iterations=1, most=8), 8)
   assert found[0] == 0 and all(j <= n for n, j in enumerate(found))
@@ -100,10 +99,3 @@ def test_the_average_is_the_opponent():
   np.testing.assert_array_equal(
     opponent(LogitContext(own, {'reference': other})), own
   )
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='Average.iterations = 0'):
-    Average(decay=0.5, iterations=0)
-  with pytest.raises(ValueError, match='RandomPast.most = 0'):
-    RandomPast(iterations=1, most=0)

@@ -45,7 +45,7 @@ def test_right_rows_are_those_of_the_outcome(toy):
 
 
 def test_tokens_of_the_policy_by_hand(toy):
-  """Of five tokens the environment said the third and the fourth."""
+  """The environment said the third and the fourth of five tokens."""
   kind = np.array([[POLICY, FORCED, ENVIRONMENT, ENVIRONMENT, POLICY, PAD]])
   traj = toy.trajectories(
     kind == POLICY, group_size=1, kind_BT=kind, length_B=np.array([5])

@@ -25,7 +25,7 @@ EXPERTS = ModelConfig(
 
 
 def test_flop_are_of_the_experts_that_a_token_takes():
-  """As one MLP of two experts' size, and the router: 28 tokens are fed."""
+  """The FLOP are those of one MLP of two experts' size, and of the router."""
   dense = dataclasses.replace(
     EXPERTS, num_experts=0, experts_per_token=0, mlp_size=2 * 32
   )

@@ -1,4 +1,4 @@
-"""What pieces find missing is of the task, in shapes alone."""
+"""What pieces find missing is of the task, in shapes only."""
 
 import jax
 import jax.numpy as jnp

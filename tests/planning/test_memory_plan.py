@@ -75,7 +75,7 @@ def ratios(config, model, sequence=1):
 
 
 def test_stages_lower_without_weights(toy):
-  """The plan follows the stages: all of them trace on shapes alone."""
+  """The plan follows the stages: all of them trace on shapes only."""
   small = dataclasses.replace(SMALL, num_layers=1)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   lowered = abstract_run.AbstractRun(make_config(toy, small), small, mesh)
@@ -175,7 +175,7 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
 def test_episodes_need_what_is_planned(toy):
   """The first turn and a later one: both programs within 1.3.
 
-  Narrowing to 64 rows has a program of its own, which copies their cache.
+  Narrowing to 64 rows has its own program, which copies their cache.
   """
   config = make_episodes(toy)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -198,7 +198,7 @@ def test_what_is_exact(toy):
   assert found.parameters == found.reference == 4 * count
   assert found.optimizer == 8 * count + 2 * 4  # and two counters
   # 2 layers, keys and values, 2 heads of 16: 16 prompts, 128 rows of 32.
-  # Prompts once, 128 rows, and the 96 that go on first once more.
+  # Prompts once, 128 rows, and the 96 that continue first again.
   places = 16 * 16 + 128 * 32 + 96 * 32
   assert found.cache == 2 * 2 * 2 * 16 * 4 * places
   adapted = plan(config, dataclasses.replace(SMALL, lora_rank=2))
@@ -233,7 +233,7 @@ def test_another_optimizer_is_counted(toy):
 
 
 def test_parts_and_lagged_weights_are_counted(toy):
-  """The cache is that of a part; two copies stand beside the reference."""
+  """The cache is that of a part; there are two copies besides the reference."""
   whole = plan(make_config(toy), SMALL)
   half = plan(make_config(toy, rollout__num_prompts='8'), SMALL)
   changes = {'rollout__parts': '2', 'rollout__staleness': '2'}
@@ -244,7 +244,9 @@ def test_parts_and_lagged_weights_are_counted(toy):
 
 
 def test_the_cache_grows_with_the_slots(toy):
-  """By hand: 16 prompts once, 32 slots, and the 24 that go on, with prompts."""
+  """By hand: 16 prompts once, 32 slots, and the 24 that continue, with
+  prompts.
+  """
   config = make_config(toy, rollout__slots='32')
   places = 16 * 16 + 32 * 32 + 24 * (16 + 32)
   assert plan(config, SMALL).cache == 2 * 2 * 2 * 16 * 4 * places
@@ -296,9 +298,9 @@ def test_a_mesh_divides_it(toy):
   one, data = plan(config, SMALL), plan(config, SMALL, data=4)
   fsdp, tensor = plan(config, SMALL, fsdp=4), plan(config, SMALL, tensor=2)
   assert data.parameters == one.parameters
-  # Norms are whole on every device.
+  # Norms are replicated on every device.
   assert one.parameters / 4 < fsdp.parameters < one.parameters / 3.8
-  # A device has 4 prompts and 32 rows, of which 24 go on first.
+  # A device has 4 prompts and 32 rows, of which 24 continue first.
   places = 4 * 16 + 32 * 32 + 24 * 32
   assert data.cache == fsdp.cache == 2 * 2 * 2 * 16 * 4 * places
   assert one.cache == 2 * tensor.cache
@@ -306,7 +308,7 @@ def test_a_mesh_divides_it(toy):
   # The sampler's weights are whole over fsdp; a single device makes no copy.
   assert one.sampler_weights == 0
   assert fsdp.sampler_weights == one.parameters
-  # Prompts of an update are whole on every device of the sequence axis.
+  # Prompts of an update are replicated over the sequence axis.
   split = plan(config, SMALL, sequence=4)
   assert split.parameters == one.parameters
   assert split.cache == data.cache
@@ -314,7 +316,7 @@ def test_a_mesh_divides_it(toy):
 
 
 def test_the_knobs_lower_the_plan(toy):
-  """Each of them alone, or the advice would be none."""
+  """Each of them by itself, or the advice would be none."""
   base = plan(make_config(toy), SMALL)
   remat = dataclasses.replace(SMALL, remat=True)
   assert plan(make_config(toy), remat).update < base.update

@@ -105,7 +105,9 @@ def test_records_beside_samples_of_the_policy_need_one_cache(toy):
   ],
 )
 def test_groups_that_a_piece_widens_are_trained_on(toy, piece, times):
-  """As many rows as groups of that size have; sampled are those of before."""
+  """It trains on as many rows as such groups have; as many as before are
+  sampled.
+  """
   found, plain = plan(make_config(toy, piece)), plan(make_config(toy))
   size = {'rollout__group_size': str(8 * times)}
   wide = plan(make_config(toy, **size))

@@ -55,7 +55,7 @@ def test_metrics_lose_whole_lines(tmp_path, caplog, limit):
 
 
 def test_a_file_that_cannot_be_opened_again_is_tried_again(tmp_path):
-  """As on a file system that was read-only for a while."""
+  """A file system may be read-only for a while."""
   path = tmp_path / 'folder' / 'lines'
   path.parent.mkdir()
   file = LineFile(metrics.epath.Path(path), sole_writer())
@@ -106,7 +106,7 @@ def test_tensorboard_in_a_directory_that_cannot_be_made(tmp_path):
 def test_batches_of_skipped_updates_do_not_end_a_run(
   tmp_path, caplog, monkeypatch
 ):
-  # numpy closes the archive once more when it is deleted.
+  # numpy closes the archive again when it is deleted.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
   array = jnp.arange(100)  # compiled, and cached on disk, without the limit
   with file_size_limit(10):
@@ -117,7 +117,7 @@ def test_batches_of_skipped_updates_do_not_end_a_run(
 
 def test_the_oldest_state_that_a_run_may_continue(tmp_path, monkeypatch):
   """A failed save changes nothing; best steps do not count."""
-  # Orbax leaves the coroutines of failed writes behind.
+  # Orbax leaves the coroutines of failed writes unawaited.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
   saver = Checkpointer(
     tmp_path, keep_last=2, best_metric='m', on_save_error='warn'

@@ -209,7 +209,7 @@ def test_a_file_that_was_torn_before_is_noticed(tmp_path, caplog, middle):
   assert writer.last == {'step': 4}
   writer.close()
   assert path.read_bytes() == content
-  assert 'metrics.jsonl:2 is no row' in caplog.text
+  assert 'metrics.jsonl:2 is not a row' in caplog.text
 
 
 def test_whole_files_are_continued_without_a_word(tmp_path, caplog):

@@ -21,7 +21,7 @@ from rl_jax.rollouts.sampling import sample_token
   ],
 )
 def test_the_stopping_rule_by_hand(f, threshold, least, proposed):
-  """The token behind the one that stops is drafted already."""
+  """The token after the one that stops is drafted already."""
   drafted = 1
   while drafted <= 20 and not acceptance.stops(
     jnp.log(jnp.asarray([f])) * drafted, jnp.int32(drafted), threshold, least
@@ -114,5 +114,5 @@ def test_labels_of_rejection_by_hand(tiny):
 def test_another_file_is_no_head(content, tmp_path):
   path = tmp_path / 'head.npz'
   path.write_bytes(content)
-  with pytest.raises(ValueError, match='head.npz is no .npz file'):
+  with pytest.raises(ValueError, match='head.npz is not an .npz file'):
     acceptance.load_head(str(path), 3)

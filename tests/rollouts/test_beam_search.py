@@ -39,7 +39,7 @@ def search(cfg, beams, tokens, sampling=SAMPLING):
 
 
 def scores(tiny, params, traj, every):
-  """Log-probs of all tokens behind all prefixes, [rows, T, V]."""
+  """Log-probs of all tokens after all prefixes, [rows, T, V]."""
 
   @jax.jit
   def compute(params):
@@ -132,7 +132,7 @@ def test_long_responses_keep_their_digits():
 
 @pytest.mark.slow
 def test_prompts_do_not_see_each_other(tiny):
-  """E0: one that ends early goes on unchanged while others search."""
+  """E0: one that ends early continues unchanged while others search."""
   params = tiny.params(2)
   whole = search(tiny.CFG, 3, 5)(params, empty(tiny, 5))
   for row in range(N):

@@ -26,8 +26,8 @@ from rl_jax.tasks import (
   QuestionAnswer,
   WithTools,
 )
-from rl_jax.tasks.environments import EnvironmentTask, Reply
-from rl_jax.tasks.environments.base import rewrites
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import ENVIRONMENT, POLICY
 
@@ -46,7 +46,7 @@ CHATML = (
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
   "{% if think is false %}{{ 'no thoughts\\n' }}{% endif %}{% endif %}"
 )
-# As in SmolLM2's files: a system message of its own if there is none.
+# As in SmolLM2's files: its own system message if there is none.
 SMOLLM = (
   "{% for m in messages %}{% if loop.first and m['role'] != 'system' %}"
   "{{ '<|im_start|>system\nYou are SmolLM<|im_end|>\n' }}{% endif %}"
@@ -73,7 +73,7 @@ def byte_tokenizer(template=CHATML):
   return HFTokenizer(backend, eos_ids=(1,), pad_id=0, chat_template=template)
 
 
-class Talk:
+class Talk(Environment):
   """Says the next of SAYS."""
 
   def reset(self, seed):
@@ -92,8 +92,7 @@ class Chat(EnvironmentTask):
   """Observations are messages of the role `tool`."""
 
   instructions = 'Be brief.'
-  chat = True
-  role = 'tool'
+  traits = TaskTraits(chat=True, role='tool')
 
   def make(self, example):
     """Talk."""
@@ -104,13 +103,13 @@ class Chat(EnvironmentTask):
 class Thoughtless(Chat):
   """With a variable of the template."""
 
-  arguments = {'think': False}
+  traits = TaskTraits(chat=True, role='tool', arguments={'think': False})
 
 
 class Script:
   """An engine whose policy says what a script says; row 1 is cut each turn.
 
-  says: texts of all turns, of both rows. end: ids behind those of row 0.
+  says: texts of all turns, of both rows. end: ids after those of row 0.
   """
 
   def __init__(self, tokenizer, says, end=(1,)):
@@ -191,7 +190,7 @@ def test_ids_are_those_of_the_conversation(play):
   """The prefix property, with turns that end and turns that are cut.
 
   Ids before the last action are those of the template's text of all messages,
-  with special tokens in the template alone: SAYS spells one.
+  with special tokens in the template only: SAYS spells one.
   """
   tokenizer = byte_tokenizer()
   prompt, engine = play(Chat(), tokenizer)
@@ -249,7 +248,7 @@ def test_several_episodes_have_the_variables_of_one():
   with pytest.raises(ValueError, match=r'evaluation.sets: all episodes must'):
     judged(Thoughtless(), (EvaluationSet('own', task=Chat()),))
   window = MemoryWindow(Chat(), turns=1)
-  assert rewrites(judged(window, (EvaluationSet('own', task=Chat()),)))
+  assert judged(window, (EvaluationSet('own', task=Chat()),)).traits.rewrites
 
 
 def test_a_template_that_changes_what_is_said_is_an_error():
@@ -272,7 +271,7 @@ def test_tools_are_shown_by_the_template(tmp_path, make_episodes):
     prompt[mask > 0].tolist(), skip_special_tokens=False
   )
   tools = json.loads(text.split('\n')[0])
-  assert tools == task.arguments['tools']
+  assert tools == task.traits.arguments['tools']
   assert text.endswith('6 times 7?<|im_end|>\n<|im_start|>assistant\n')
   ids, _ = turn_format(task, tokenizer, TURNS).observation('42', cut=False)
   assert tokenizer.backend.decode(ids, skip_special_tokens=False) == (
@@ -293,13 +292,13 @@ def test_a_template_with_calls_of_another_form_is_an_error(tmp_path):
   """Its model would call in vain: a turn without a call is the answer."""
   task = WithTools(task=question(tmp_path, ChatTemplate(user='{question}')))
   other = byte_tokenizer(TOOLS.replace('<tool_call>', '[TOOL_CALLS]') + CHATML)
-  with pytest.raises(ValueError, match="behind '<tool_call>', which alone are"):
+  with pytest.raises(ValueError, match="after '<tool_call>', the only ones"):
     turn_format(task, other, TURNS)
   turn_format(dataclasses.replace(task, shown='text'), other, TURNS)
 
 
 def gguf_tokenizer():
-  """As of a GGUF file of SmolLM2, all bytes and two merges."""
+  """The tokenizer of a GGUF file of SmolLM2, all bytes and two merges."""
   letters = sorted(pre_tokenizers.ByteLevel.alphabet())
   merges = ['t o', 'to o']
   words = ['<|im_start|>', '<|im_end|>', *letters, 'to', 'too']

@@ -26,7 +26,7 @@ def test_parts_that_cannot_be_are_refused(toy, path, text, named):
 
 
 def test_rows_of_rollout_pieces_are_not_verified_in_parts(toy):
-  """They begin rows or add rounds of their own."""
+  """Wrappers that begin rows or add their own rounds."""
   method = toy.get_method('reinforce').replace(rollout=HintGuided())
   config = override(bandit.get_config(method), 'rollout.parts', '2')
   with pytest.raises(ValueError, match=r'parts = 2 with method\.rollout'):
@@ -42,7 +42,7 @@ def test_as_many_devices_as_share_a_part(toy):
 
 
 def test_episodes_and_drafts_have_no_shared_cache(toy):
-  """Their rows write columns of their own."""
+  """Their rows write their own columns."""
   config = bandit.get_config(toy.get_method('reinforce'))
   config = override(config, 'rollout.cache_tokens', '64')
   validate(config)

@@ -19,14 +19,14 @@ from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts import collect
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 G = 3
@@ -41,8 +41,10 @@ PLAIN = FILTERED.replace(group_filter=None)
 
 
 @dataclasses.dataclass(frozen=True)
-class Letters:
-  """'y' is right, 'n' wrong; 'e' raises, 'i' is no number, '+' lacks a part."""
+class Letters(Task):
+  """'y' is right, 'n' wrong; 'e' raises, 'i' is not a number, '+' lacks
+  a part.
+  """
 
   reward_weights = {'outcome': 2.0, 'length': 0.0}
   alphabet = 'ynei+'
@@ -75,7 +77,7 @@ class Letters:
 
 
 class InOrder:
-  """Prompts 0, 1, 2, ...: remembers what it was told."""
+  """Prompts 0, 1, 2, ...: remembers what it observed."""
 
   def init(self, num_prompts):
     """Position, and the last rewards."""
@@ -143,9 +145,8 @@ def run(
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=G,
-    max_response_tokens=2,
-    mesh=mesh,
+    EngineConfig(group_size=G, max_response_tokens=2),
+    mesh,
   )
   prompts = PromptSet(Letters(), 'train', tokenizer, limit, 'skip')
   collector = collect.Collector(
@@ -154,7 +155,7 @@ def run(
     score=lambda params, traj, method: (traj, {'scored': 1}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=Watched(),
+    judging=collect.Judging(Watched()),
     key=KEY,
   )
   with jax.transfer_guard('disallow'):
@@ -202,7 +203,7 @@ def test_a_failing_verification_costs_only_its_sample(bad):
   )
   np.testing.assert_allclose(metrics['rollout/valid_fraction'], 5 / 6)
   assert [error is not None for error in done.errors] == [0, 0, 1, 0, 0, 0]
-  # The selector is told that it is unknown, not that it is wrong.
+  # The selector observes that it is unknown, not that it is wrong.
   np.testing.assert_array_equal(
     collector.selector.state['rewards'], [[2, 0, np.nan], [0, 2, 2]]
   )
@@ -262,7 +263,7 @@ def test_missing_groups_have_weight_zero():
 
 
 def test_a_round_in_which_every_verification_fails_is_only_lost():
-  """It reports no components at all; the next round goes on."""
+  """It reports no components at all; the next round continues."""
   traj, _, rounds, _ = run(['eee', 'eie', 'yny', 'nyn'], FILTERED)
   assert len(rounds) == 2 and serials(traj) == [2, 2, 2, 3, 3, 3]
   np.testing.assert_array_equal(traj.rewards['outcome'], [1, 0, 1, 0, 1, 0])

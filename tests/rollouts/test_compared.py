@@ -18,7 +18,7 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.rollouts import collect
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.judges import Asked, Judges
 from rl_jax.rollouts.learned import LearnedRewards
@@ -26,7 +26,7 @@ from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers import Against
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 G, FIRST = 3, 10
@@ -40,7 +40,7 @@ def beats(a, b):
 
 
 @dataclasses.dataclass(frozen=True)
-class Moves:
+class Moves(Task):
   """'e' cannot be verified; the task itself rewards nothing."""
 
   reward_weights = {'outcome': 0.0}
@@ -108,9 +108,8 @@ def run(method, own, other, **parts):
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=G,
-    max_response_tokens=2,
-    mesh=mesh,
+    EngineConfig(group_size=G, max_response_tokens=2),
+    mesh,
   )
   engine = dataclasses.replace(engine, generate=jax.jit(generate))
   engine = dataclasses.replace(engine, variant=lambda transforms: engine)
@@ -124,9 +123,8 @@ def run(method, own, other, **parts):
     score=lambda params, traj, method: (traj, {}),
     prompts=prompts,
     selector=HostSelector(InOrder(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(Moves(), 0)),
+    judging=collect.Judging(TextVerifier(VerifierPool(Moves(), 0)), **parts),
     key=KEY,
-    **parts,
   )
   method = method.as_arrays()
   with jax.transfer_guard('disallow'):
@@ -170,7 +168,7 @@ def test_the_reward_of_nash_md_by_hand(toy):
 
 
 def test_no_reward_expresses_it(toy):
-  """Of rewards each side's differences are the same for every rival."""
+  """With rewards, a side's differences would be the same for every rival."""
   method = toy.get_method('nash_md')
   traj, *_ = run(method, OWN, OTHER, judges=Rules().judges)
   found = np.asarray(traj.extras[BEATS])[:G, G:]
@@ -208,7 +206,7 @@ def test_a_row_that_failed_is_no_rival(toy):
 
 
 def test_a_question_that_is_too_long_costs_its_rows(toy):
-  """And the reason stands in the round."""
+  """The round records the reason, too."""
   rules = Rules(max_tokens=1)
   method = toy.get_method('nash_md')
   traj, rounds, _ = run(method, OWN, OTHER, judges=rules.judges)

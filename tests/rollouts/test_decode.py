@@ -67,7 +67,7 @@ def run_with_places(monkeypatch, traj, widths, sampling=SAMPLING, slots=None):
   with monkeypatch.context() as patched:
     patched.setattr(models, 'decode_step', counted)
     patched.setattr(decode, 'batch_widths', lambda *_: widths)
-    # A function of its own: jit would find the program of other widths again.
+    # A separate function: jit would find the program of other widths again.
     generate = jax.jit(
       lambda *args: rollouts.generate(*args, max_new_tokens=T, slots=slots),
       static_argnums=1,
@@ -117,7 +117,7 @@ def given_traj():
 
 @pytest.mark.slow  # narrowing and refill are tested above
 def test_rows_that_were_given_tokens_or_are_finished(monkeypatch):
-  """Forced openings, finished rows and a width that is no power of two."""
+  """Forced openings, finished rows and a width that is not a power of two."""
   traj = given_traj()
   plain, _ = run(monkeypatch, traj, [64])
   found, fed = run(monkeypatch, traj, [64, 37, 19])

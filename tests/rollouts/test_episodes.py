@@ -261,7 +261,7 @@ def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
 
 
 def test_openings_are_journaled(bad, tmp_path):
-  """A reset that hangs once: the run that goes on has the same prompts."""
+  """A reset that hangs once: the run that continues has the same prompts."""
   task = bad.Whimsical(unable={5: f'once {tmp_path}/flag'})
   tokenizer = CharTokenizer(task.alphabet + 'twi')
 
@@ -269,7 +269,6 @@ def test_openings_are_journaled(bad, tmp_path):
     pool = SessionPool(task, 1, 0.5)
     episodes = Episodes(
       task,
-      pool,
       JournaledPool(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
@@ -308,7 +307,7 @@ class OneStep(KeyDoor):
   make = None
 
   def reward(self, example, response):
-    """Of an episode of one turn."""
+    """The rewards of an episode of one turn."""
     episode = KeyDoor(words=self.words).make(example)
     episode.reset(seed_of(example))
     return episode.step(response).rewards
@@ -350,7 +349,7 @@ def test_disagreements_of_task_and_limits_are_named():
     check(KeyDoor(), rollout, method)
   rollout.turns = TURNS
   check(KeyDoor(), rollout, method)
-  with pytest.raises(ValueError, match='OneStep is no environment'):
+  with pytest.raises(ValueError, match='OneStep is not an environment'):
     check(OneStep(), rollout, method)
   rollout.slots = 2
   with pytest.raises(ValueError, match='rollout.slots = 2'):

@@ -25,7 +25,7 @@ class NearDoor(KeyDoor):
   num_train: int = 40
 
   def layout(self, seed):
-    """With key and door already behind the walker."""
+    """With key and door already after the walker."""
     found = super().layout(seed)
     row = (found.goal[1] + 1) % self.size
     return dataclasses.replace(found, start=(found.wall + 1, row))
@@ -41,9 +41,7 @@ def _both(Played):
     episodes_on_device.play,
     cfg=played.model,
     sampling=rollouts.SamplingConfig(eos_ids=played.tokenizer.eos_ids),
-    turns=TURNS,
-    task=task,
-    tokenizer=played.tokenizer,
+    game=episodes_on_device.Game(task, played.tokenizer, TURNS),
     answer_NA=answer,
   )
   empty = played.engine.start(*played.arrays, 0, 0)
@@ -114,9 +112,7 @@ def test_observations_that_would_be_cut_are_refused(both):
         episodes_on_device.play,
         cfg=played.model,
         sampling=rollouts.SamplingConfig(eos_ids=played.tokenizer.eos_ids),
-        turns=short,
-        task=task,
-        tokenizer=played.tokenizer,
+        game=episodes_on_device.Game(task, played.tokenizer, short),
         answer_NA=task.device_answers(played.examples, played.tokenizer)[0],
       ),
       played.params,

@@ -13,7 +13,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts import turn_decode
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh as mesh_lib
@@ -99,7 +99,7 @@ def test_every_shard_narrows(monkeypatch):
 
 
 def second_turns(devices):
-  """Rows of 8 prompts on the host, of which every other goes on."""
+  """Rows of 8 prompts on the host, of which every other continues."""
   model = models.ModelConfig(
     vocab_size=13,
     num_layers=1,
@@ -122,12 +122,14 @@ def second_turns(devices):
     engine = make_engine(
       model,
       rollouts.SamplingConfig(eos_ids=(2, 3)),
-      group_size=2,
-      max_response_tokens=12,
-      mesh=mesh,
-      turns=TurnConfig(
-        max_turns=2, max_turn_tokens=4, max_observation_tokens=3
+      EngineConfig(
+        group_size=2,
+        max_response_tokens=12,
+        turns=TurnConfig(
+          max_turns=2, max_turn_tokens=4, max_observation_tokens=3
+        ),
       ),
+      mesh,
     )
     params = params_lib.init_params(model, jax.random.key(0), mesh)
     traj = engine.start(

@@ -148,7 +148,7 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
 
 
 def test_a_side_that_waits_is_read_again(rallies, monkeypatch):
-  """Of two processes: its tokens are those of the turn before."""
+  """With two processes its tokens are those of the turn before."""
   monkeypatch.setattr(processes, 'count', lambda: 2)
   monkeypatch.setattr(processes, 'read', dict)
   cut = lambda tree, rows: {name: x[rows] for name, x in tree.items()}

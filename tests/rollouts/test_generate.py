@@ -94,7 +94,7 @@ def replace_rows(traj, **fields):
 
 
 def test_the_record_is_consistent():
-  """EOS is part of the response, and nothing lies behind it."""
+  """EOS is part of the response, and nothing lies after it."""
   out = run(make_traj())
   ended, cut = 0, 0
   for b in range(N * G):
@@ -148,7 +148,7 @@ def test_lora_reaches_the_sampler():
 
 
 def test_tokens_of_a_row_do_not_depend_on_the_batch():
-  """E2: each group alone, and all groups in another order."""
+  """E2: each group only, and all groups in another order."""
   expected = run(make_traj())
   traj = make_traj()
   groups = np.array([2, 0, 1])

@@ -18,7 +18,7 @@ def judged(judge, texts, answer):
 
 
 def test_a_rubric_is_a_weighted_mean_of_its_criteria():
-  """(2 * 0.8 - 0.5) / 3; one criterion of any weight is its score alone."""
+  """(2 * 0.8 - 0.5) / 3; a single criterion of any weight is its score."""
   rubric = (('right?', 2.0), ('rude?', -1.0))
   judge = Judge(template='{response} {criterion}', criteria=rubric)
   table = {'x right?': 0.8, 'x rude?': 0.5, 'y right?': 0.1, 'y rude?': 0.0}
@@ -84,7 +84,7 @@ def test_a_group_is_judged_under_other_names():
 
 
 def test_texts_are_read_by_their_last_number():
-  """What has none counts 0, and is counted; a dash of a range is no sign."""
+  """What has none counts 0, and is counted; a dash of a range is not a sign."""
   judge = Judge(template='{response}', reads='text')
   table = {'x': 'of 10 I give -2.5.', 'y': 'fine', 'z': 'about 7-8.'}
   found, unread = judged(judge, ['x', 'y', 'z'], lambda q: table[q.text])
@@ -185,7 +185,7 @@ def test_no_action_forges_the_rest_of_its_episode():
 
 
 def test_thoughts_are_not_judged():
-  """Only what stands between begin and end; NULL without them."""
+  """Only what is between begin and end; NULL without them."""
   judge = Judge(template='{response}', begin='<a>', end='</a>')
   for thought in ('', 'long <b>'):
     assert judge.judged(f'{thought}<a>good</a> more') == 'good'

@@ -12,7 +12,7 @@ from rl_jax.learning.statistics import Forward, token_statistics
 from rl_jax.models import heads, transformer
 from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.judges import Asked, Judges, Reader
 from rl_jax.rollouts.rubric import Reviser
 from rl_jax.rollouts.sampling import SamplingConfig
@@ -51,7 +51,7 @@ def rows_of(toy, questions):
 
 
 def test_values_are_those_of_a_reward_model(toy, model, mesh):
-  """E1: behind the last token, whatever is batched with a question."""
+  """E1: after the last token, whatever is batched with a question."""
   cfg, params = model
   reader = Reader(cfg, mesh, pad_id=0, rows=2)
   found = reader(params, QUESTIONS)
@@ -78,16 +78,15 @@ def test_labels_are_read_as_the_next_token(toy, model, mesh):
 
 @pytest.mark.slow
 def test_texts_are_greedy_answers(model, mesh):
-  """E2: every token has the largest logit behind those before it."""
+  """E2: every token has the largest logit after those before it."""
   cfg, params = model
   tokenizer = CharTokenizer('abcdefghi')
   stop = make_stop(tokenizer)
   engine = make_engine(
     cfg,
     SamplingConfig.ended_by(stop, greedy=True),
-    group_size=1,
-    max_response_tokens=3,
-    mesh=mesh,
+    EngineConfig(group_size=1, max_response_tokens=3),
+    mesh,
   )
   key = jax.random.key(0)
   fixed = {'engine': engine, 'stop': stop, 'key': key}

@@ -23,7 +23,7 @@ PIECES = [
 
 @pytest.mark.parametrize('cls', PIECES, ids=lambda cls: cls.__name__)
 def test_pieces_that_read_rewards_say_so(cls):
-  """Rounds have the rewards of the host alone."""
+  """Rounds have the rewards of the host only."""
   source = ''.join(
     inspect.getsource(one) for one in cls.__mro__ if one is not object
   )

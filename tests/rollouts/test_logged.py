@@ -33,7 +33,7 @@ TEMPLATE = (
   "{{ m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
-# The number of turns stands in front: earlier turns change as it goes on.
+# The number of turns comes first: earlier turns change as it continues.
 COUNTING = '{{ messages | length }}' + TEMPLATE
 
 
@@ -82,7 +82,7 @@ def test_a_text_is_closed_by_the_end_token():
 
 
 def test_turns_of_episodes_end_by_their_length():
-  """What was said is trained; no end token, and nothing behind the last."""
+  """What was said is trained; no end token, and nothing after the last."""
   logged = Logged(turns=(('12', '3'), ('0', '')))
   ids, trained = encode_logged(EXAMPLE, logged, CharTokenizer('0123'))
   assert ids == [3, 4, 5, 2] and trained == [True, True, False, True]
@@ -178,7 +178,7 @@ def test_calls_and_tools_are_rendered():
   example = dataclasses.replace(EXAMPLE, arguments=tools)
   ids = encode_prompt(example, own)
   assert '{"name":Ġ"add<|im_end|>"}' in ''.join(map(own.token, ids))
-  assert ids.count(1) == 2  # behind the tool and the user
+  assert ids.count(1) == 2  # after the tool and the user
   call = {'role': 'assistant', 'content': '', 'tool_calls': [{'name': 'add'}]}
   ids, trained = encode_logged(example, Logged(messages=(call,)), own)
   assert own.decode(ids) == '<call>add' and ids[-1] == 1 and all(trained)
@@ -221,7 +221,7 @@ def test_long_responses_are_named_or_skipped():
 
 
 def test_the_first_response_alone():
-  """Of a pair the chosen one; the other may be too long."""
+  """The chosen one of a pair is read; the other may be too long."""
   pairs, first = records(), records(num_responses=1)
   example = pairs.example(5)
   assert first.responses(example) == pairs.responses(example)[:1]
@@ -241,7 +241,7 @@ def test_labels_that_are_missing(toy):
 
 
 def test_rejected_responses_are_not_imitated(toy):
-  """Of pairs sft and f_sft learn the chosen response; others need both."""
+  """From pairs, sft and f_sft learn the chosen response; others need both."""
   for method in (toy.get_method('sft'), toy.get_method('f_sft')):
     with pytest.raises(ValueError, match='group_size = 2: .* set it to 1'):
       records().check_labels(method)
@@ -329,7 +329,7 @@ THINKING = TEMPLATE.replace(
 
 @pytest.mark.parametrize('thinking', [False, True])
 def test_pairs_go_through_the_chat_template(tmp_path, thinking):
-  """Prompt and row are one conversation; the turn alone is trained."""
+  """Prompt and row are one conversation; only the turn is trained."""
   path = tmp_path / 'pairs.jsonl'
   path.write_text('{"prompt": "hi", "response": "ab"}')
   template = ChatTemplate(
@@ -337,7 +337,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   )
   task = PromptResponse(path=str(path), template=template)
   own, example = tokenizer(THINKING), task.example('train', 0)
-  ids, trained = encode_logged(example, base.logged(task, example)[0], own)
+  ids, trained = encode_logged(example, task.logged(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1 and all(trained)
   whole = [turn('user', 'Q: hi'), turn('assistant', 'ab')]
   text = own.chat(whole, False, thinking=thinking)
@@ -351,7 +351,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   opened = dataclasses.replace(template, prefill='a')
   task = dataclasses.replace(task, template=opened)
   example = task.example('train', 0)
-  ids, _ = encode_logged(example, base.logged(task, example)[0], own)
+  ids, _ = encode_logged(example, task.logged(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1
 
 

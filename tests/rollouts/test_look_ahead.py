@@ -10,7 +10,7 @@ import pytest
 
 from rl_jax import models, rollouts
 from rl_jax.rollouts.beam_search import beam_search
-from rl_jax.rollouts.look_ahead import look_ahead
+from rl_jax.rollouts.look_ahead import LookAheadConfig, look_ahead
 
 N, T, END, WANTED = 2, 3, 4, 7
 SAMPLING = rollouts.SamplingConfig(eos_ids=(END,), greedy=True)
@@ -51,12 +51,14 @@ def search(cfg, beams, candidates, tokens):
   """(params, traj, inputs, weight) -> trajectories."""
   return jax.jit(
     lambda params, traj, inputs, weight: look_ahead(
-      *(params, cfg, traj, SAMPLING, count, inputs),
+      params,
+      cfg,
+      traj,
+      SAMPLING,
+      count,
+      inputs,
       weight=weight,
-      beams=beams,
-      candidates=candidates,
-      tokens=tokens,
-      max_new_tokens=T,
+      search=LookAheadConfig(beams, candidates, tokens, max_new_tokens=T),
     )
   )
 
@@ -74,7 +76,7 @@ def same(found, expected):
   """E0 tokens, E1 log-probs."""
   for name in ('response_BT', 'length_B', 'finished_B', 'mask_BT'):
     a, b = getattr(found, name), getattr(expected, name)
-    if name == 'response_BT':  # what stands behind the end does not matter
+    if name == 'response_BT':  # what follows the end does not matter
       a, b = a * found.mask_BT, b * expected.mask_BT
     np.testing.assert_array_equal(a, b)
   np.testing.assert_allclose(

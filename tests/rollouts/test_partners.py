@@ -159,7 +159,9 @@ def test_an_unknown_partner_costs_the_episode(bad, known):
 
 
 def test_log_probs_come_as_json(bad):
-  """Of every candidate, rounded; an episode hears them as its next input."""
+  """Every candidate has one, rounded; an episode gets them as its next
+  input.
+  """
   episode = Episode((1, 0), bad.Asking().example('train', 0))
   reply = {'observation': '', 'done': False, 'truncated': False}
   ask = {'partner': 'oracle', 'text': 'ab', 'candidates': ['c', 'defg', 'de']}
@@ -226,8 +228,8 @@ def test_names_of_task_and_configuration_agree(bad):
 @pytest.mark.parametrize(
   'ask, expected',
   [
-    ('text', 'is no Ask'),
-    (Ask('oracle', 3), 'has parts that are no text'),
+    ('text', 'is not an Ask'),
+    (Ask('oracle', 3), 'has parts that are not text'),
     (Ask('oracle', 'a' * 50_001), 'more than 50000 characters'),
   ],
 )
@@ -237,5 +239,5 @@ def test_bad_questions_are_invalid_replies(bad, ask, expected):
 
   with pytest.raises(ValueError, match=expected):
     check_reply(Reply(ask=ask), 'step')
-  with pytest.raises(ValueError, match='behind its end'):
+  with pytest.raises(ValueError, match='after its end'):
     check_reply(Reply(ask=Ask('oracle', 'a'), done=True), 'step')

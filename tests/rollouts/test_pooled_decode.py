@@ -67,7 +67,7 @@ def assert_same(found, expected):
   ('slots', 'tokens', 'widths'),
   [
     (None, 240, [64, 24, 8]),
-    (16, 1, [16, 8]),  # room for one whole response alone
+    (16, 1, [16, 8]),  # room for one whole response only
     pytest.param(None, 10_000, [64], marks=pytest.mark.slow),  # for all
     pytest.param(13, 100, [13, 7], marks=pytest.mark.slow),
   ],

@@ -8,13 +8,13 @@ import pytest
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts import prompts as prompts_lib
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 
 TOKENIZER = CharTokenizer('abc')
 
 
 @dataclasses.dataclass(frozen=True)
-class Fixed:
+class Fixed(Task):
   """Prompts given one by one; the same in every split but test."""
 
   prompts: tuple[str, ...] = ('a', 'abcab', 'abc')
@@ -26,6 +26,10 @@ class Fixed:
   def example(self, split, index):
     """The index-th one."""
     return Example(prompt=self.prompts[index], answer='', id=index)
+
+  def reward(self, example, response):
+    """Nothing is judged."""
+    return {'outcome': 0.0}
 
 
 def prompt_set(limit=8, overlong='error', split='train', **task):

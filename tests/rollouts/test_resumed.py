@@ -1,4 +1,4 @@
-"""Episodes that go on inside a turn."""
+"""Episodes that continue inside a turn."""
 
 import jax
 import numpy as np
@@ -21,7 +21,7 @@ def _played(Played):
 
 
 def cut(played, turn):
-  """The rows without what was done in `turn` and behind it; row 1 is out."""
+  """The rows without what was done in `turn` and after it; row 1 is out."""
   host = played.host
   kept_BT = (host.turn_BT < turn) | (host.kind_BT == ENVIRONMENT)
   kept_BT &= (host.turn_BT <= turn) & (host.kind_BT != PAD)
@@ -84,7 +84,7 @@ def test_going_on_is_playing_through(played, make_episodes):
 
 
 def test_an_episode_that_says_something_else_fails(played, make_episodes):
-  """Row 0 remembers another observation: it alone is no row."""
+  """Row 0 remembers another observation: only it takes no part."""
   host = played.host
   place = np.flatnonzero(host.kind_BT[0] == ENVIRONMENT)[0]
 

@@ -22,6 +22,8 @@ from rl_jax.tasks import (
   OpenSpiel,
   ToldKeyDoor,
 )
+from rl_jax.tasks.base import TaskTraits
+from rl_jax.tasks.environments import Environment
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
 
@@ -84,7 +86,7 @@ def test_what_is_drawn_is_what_is_scored(window):
 
 
 def test_a_context_is_a_row_of_its_own(window, plain_forward):
-  """E1 against a textbook decoder that reads prompt and context alone."""
+  """E1 against a textbook decoder that reads prompt and context only."""
   host, model = window.host, window.model
   logp_BT, seen = logp_of(window), 0
   embed = np.asarray(window.params['model']['embed'])
@@ -123,13 +125,17 @@ def test_without_anything_to_forget_it_is_the_task(Played):
 
 
 @dataclasses.dataclass(frozen=True)
-class Forgetful(EnvironmentTask):
+class Forgetful(EnvironmentTask, Environment):
   """Forgets with the observation and the history that it is given."""
 
   observation: str = 'a'
   history: tuple = ()
   rewrites: bool = True
   alphabet = 'ab'
+
+  @property
+  def traits(self):
+    return TaskTraits(rewrites=self.rewrites)
 
   def make(self, example):
     return self
@@ -151,7 +157,7 @@ class Forgetful(EnvironmentTask):
   ],
 )
 def test_what_cannot_be_forgotten_fails(task, words, Played):
-  """The episode alone, with the reason."""
+  """Only the episode fails, with the reason."""
   played = Played(task, TURNS, size=30, num_prompts=1)
   assert all(words in outcome.error for outcome in played.outcomes)
 
@@ -178,7 +184,7 @@ def test_one_action_behind_a_new_context_is_trained(Played):
 
 
 def test_thoughts_are_not_read_again():
-  """Only what stands behind the last end of one; all turns, without a limit."""
+  """Only what follows the last end of one; all turns, without a limit."""
 
   class Echo(Forgetful):
     def step(self, action):
@@ -196,7 +202,7 @@ def test_thoughts_are_not_read_again():
 
 @pytest.mark.parametrize('first', [0, 1])
 def test_contexts_of_a_chat_are_those_of_its_template(first):
-  """Turns as they were; behind the prompt, which opens a turn, an empty one."""
+  """Turns as they were; after the prompt, which opens a turn, an empty one."""
   tokenizer = type('T', (), {'eos_ids': (9,)})()
   tokenizer.encode = lambda text: [ord(x) for x in text]
   form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
@@ -247,7 +253,7 @@ def test_messages_that_are_read_again_are_no_new_ones():
   window = MemoryWindow(task)
   assert window.example('train', 3) == task.example('train', 3)
   for name in ('row_inputs_device', 'step_device'):
-    assert hasattr(task, name) and not hasattr(window, name)
+    assert task.supports(name) and not window.supports(name)
 
 
 def test_windows_of_what_cannot_have_one_are_refused():

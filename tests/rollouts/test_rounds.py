@@ -6,7 +6,7 @@ from rl_jax.rollouts.rounds import Round, joined, metrics_of
 
 
 def make_round(rewards, errors=(), **metrics):
-  """Of one prompt; rows without a reward or an error took no part."""
+  """A round of one prompt; rows without a reward or an error took no part."""
   failed = dict(errors)
   return Round(
     indices=np.array([0]),
@@ -69,7 +69,7 @@ def test_counts_and_seconds_are_sums():
 
 
 def test_parts_of_a_round_have_its_metrics():
-  """As rounds that follow each other, and so again."""
+  """The metrics are those of consecutive rounds, also when joined again."""
   one = [1.0] + [np.nan] * 3
   parts = [make_round([1.0] * 4, x=3.0), make_round(one, x=8.0)]
   assert joined(parts).metrics == {'x': 4.0}

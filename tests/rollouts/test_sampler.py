@@ -26,7 +26,7 @@ def test_log_probs_are_of_the_prompt_that_rows_have(toy):
     key=None,
     prompts=types.SimpleNamespace(tokenizer=None),
     row_inputs=len,
-    selector=None,
+    selector=types.SimpleNamespace(memory=None),
     jitted=jax.jit,
   )
   sampler = Sampler(collector, None, 0, 0, score)

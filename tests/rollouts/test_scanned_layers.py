@@ -15,8 +15,12 @@ from rl_jax.models import params as params_lib
 from rl_jax.rollouts import decode, turn_decode
 from rl_jax.rollouts.beam_search import beam_search
 from rl_jax.rollouts.drafts import PromptLookup
-from rl_jax.rollouts.generate import filled
-from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
+from rl_jax.rollouts.generate import Limits, filled
+from rl_jax.rollouts.generate_with_drafts import (
+  DraftSource,
+  Kept,
+  generate_with_drafts,
+)
 from rl_jax.rollouts.turn_decode import Said
 from rl_jax.runtime.platform import Platform
 
@@ -73,13 +77,12 @@ def drafted(cfg):
   run = functools.partial(
     generate_with_drafts,
     cfg=cfg,
-    drafts=PromptLookup(tokens=3, ngram=2),
-    max_new_tokens=T,
-    slots=16,
+    source=DraftSource(PromptLookup(tokens=3, ngram=2)),
+    limits=Limits(T, slots=16),
   )
   return jax.jit(
     lambda params: run(
-      params, traj=empty(), key=KEY, sampling=SAMPLING, memory={}
+      params, traj=empty(), key=KEY, sampling=SAMPLING, kept=Kept({})
     )
   )(make_params(cfg))[0]
 

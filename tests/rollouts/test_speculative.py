@@ -20,7 +20,12 @@ from rl_jax.rollouts.drafts import (
   PreviousResponses,
   PromptLookup,
 )
-from rl_jax.rollouts.generate_with_drafts import generate_with_drafts
+from rl_jax.rollouts.generate import Limits
+from rl_jax.rollouts.generate_with_drafts import (
+  DraftSource,
+  Kept,
+  generate_with_drafts,
+)
 from rl_jax.types import ENVIRONMENT
 
 CFG = models.ModelConfig(
@@ -72,7 +77,7 @@ def make_traj():
 
 
 def plain(sampling, cfg=CFG, **limits):
-  """A function of its own: jit would find the program of other widths again."""
+  """A separate function: jit would find the program of other widths again."""
   run = lambda *args: rollouts.generate(args[0], cfg, *args[1:], **limits)
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
@@ -80,9 +85,12 @@ def plain(sampling, cfg=CFG, **limits):
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
   run = lambda *args: generate_with_drafts(
-    *(args[0], cfg, *args[1:], {}),
-    drafts=drafts,
-    **{'max_new_tokens': T, **limits},
+    args[0],
+    cfg,
+    *args[1:],
+    Kept({}),
+    source=DraftSource(drafts),
+    limits=Limits(**{'max_new_tokens': T, **limits}),
   )
   found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
   return found[0], *found[2].tolist()[:2]
@@ -116,7 +124,7 @@ def test_tokens_are_those_of_plain_decoding(sampling):
   found, passes, tokens = speculative(sampling)
   assert_same(found, expected)
   drawn = np.asarray(expected.mask_BT).sum()
-  first = (np.asarray(make_traj().length_B) == 0).sum()  # behind the prompt
+  first = (np.asarray(make_traj().length_B) == 0).sum()  # after the prompt
   assert tokens == drawn - first
   assert passes < tokens, 'the case must accept some drafts'
 
@@ -159,7 +167,7 @@ def test_a_draft_longer_than_the_responses():
 
 @pytest.mark.slow
 def test_windows_and_capped_scores():
-  """E2: layers that see the last tokens alone."""
+  """E2: layers that see the last tokens only."""
   cfg = dataclasses.replace(
     CFG, num_layers=2, window=3, windowed=(0,), attention_cap=2.0
   )
@@ -181,9 +189,14 @@ def test_a_known_response_is_accepted_whole():
   @jax.jit
   def run(memory):
     return generate_with_drafts(
-      *(params, CFG, start, KEY, sampling, memory),
-      drafts=drafts,
-      max_new_tokens=T,
+      params,
+      CFG,
+      start,
+      KEY,
+      sampling,
+      Kept(memory),
+      source=DraftSource(drafts),
+      limits=Limits(T),
     )
 
   for _ in range(2):
@@ -209,11 +222,14 @@ def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
   run = lambda params, traj, *args: generate_with_drafts(
-    *(own, CFG, traj, KEY, *args, {}, params),
-    drafts=drafts,
-    model=CFG,
-    max_new_tokens=T,
-    slots=slots,
+    own,
+    CFG,
+    traj,
+    KEY,
+    *args,
+    Kept({}, params),
+    source=DraftSource(drafts, CFG),
+    limits=Limits(T, slots),
   )
   found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
@@ -331,7 +347,7 @@ def constant(p):
   ],
 )
 def test_guesses_that_are_kept(coupling, kept):
-  """Of 8,192 rows of three tokens: the share, and the law of all tokens.
+  """The share in 8,192 rows of three tokens, and the law of all tokens.
 
   The first token has no guess. One of the second that is kept saves the pass
   for the third: passes = rows (2 - kept), with a standard error of .0055.
@@ -344,10 +360,14 @@ def test_guesses_that_are_kept(coupling, kept):
   )
   drafts = DraftModel(path='', tokens=1, threshold=1.0, coupling=coupling)
   found, _, (passes, tokens, drafted) = generate_with_drafts(
-    *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}, other),
-    drafts=drafts,
-    model=cfg,
-    max_new_tokens=3,
+    params,
+    cfg,
+    start,
+    KEY,
+    rollouts.SamplingConfig(),
+    Kept({}, other),
+    source=DraftSource(drafts, cfg),
+    limits=Limits(3),
   )
   assert tokens == 2 * rows and drafted == passes
   np.testing.assert_allclose(2 - int(passes) / rows, kept, atol=0.02)
@@ -363,7 +383,9 @@ def test_guesses_that_are_kept(coupling, kept):
 
 
 def test_a_token_without_probability_is_never_kept():
-  """Of the policy, though the draft draws nothing else; and the other way."""
+  """The policy gives it none, though the draft draws nothing else; and
+  reversed.
+  """
   sure = [np.array([1.0, 1e-30]), np.array([1e-30, 1.0])]
   for own, other in (sure, sure[::-1]):
     cfg, params = constant(own)
@@ -373,11 +395,14 @@ def test_a_token_without_probability_is_never_kept():
       max_response_tokens=4,
     )
     found, *_ = generate_with_drafts(
-      *(params, cfg, start, KEY, rollouts.SamplingConfig(), {}),
-      constant(other)[1],
-      drafts=DraftModel(path='', tokens=3, threshold=1.0),
-      model=cfg,
-      max_new_tokens=4,
+      params,
+      cfg,
+      start,
+      KEY,
+      rollouts.SamplingConfig(),
+      Kept({}, constant(other)[1]),
+      source=DraftSource(DraftModel(path='', tokens=3, threshold=1.0), cfg),
+      limits=Limits(4),
     )
     np.testing.assert_array_equal(found.response_BT, int(own[1] > 0.5))
 
@@ -394,7 +419,7 @@ def test_a_token_without_probability_is_never_kept():
   ],
 )
 def test_lookup_by_hand(text, ngram, expected):
-  """What is behind the end is not read."""
+  """What is after the end is not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
   found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected
@@ -414,13 +439,6 @@ def test_memory_of_prompts():
   first = lambda n: [n * G * T, n * G * T + 1]
   assert found[:, :2].tolist() == [first(3), [NONE] * 2, first(2), [NONE] * 2]
   assert (found[:, 2:] == NONE).all()
-
-
-def test_settings_are_checked():
-  with pytest.raises(ValueError, match=r'PromptLookup.tokens = 0'):
-    PromptLookup(tokens=0)
-  with pytest.raises(ValueError, match=r'PreviousResponses.prompts = 0'):
-    PreviousResponses(prompts=0)
 
 
 @pytest.mark.slow
@@ -446,11 +464,14 @@ def test_the_law_of_tokens(drafts):
 
   noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
   found, _, (passes, tokens, _) = generate_with_drafts(
-    *(params, cfg, begun(rows), KEY, rollouts.SamplingConfig(), {}),
-    jax.tree.map(lambda x: x + noise(x), params),  # of a draft model
-    drafts=drafts,
-    model=cfg,
-    max_new_tokens=3,
+    params,
+    cfg,
+    begun(rows),
+    KEY,
+    rollouts.SamplingConfig(),
+    Kept({}, jax.tree.map(lambda x: x + noise(x), params)),
+    source=DraftSource(drafts, cfg),
+    limits=Limits(3),
   )
   assert tokens == 2 * rows and passes < 0.95 * tokens
   first, second = np.divmod(np.arange(25), 5)

@@ -122,7 +122,7 @@ def test_ids_suffice_where_a_text_is_one_letter():
 
 
 def test_what_ended_a_response_is_no_text():
-  """Neither it, nor what lies behind it in its token."""
+  """Neither it, nor what lies after it in its token."""
   tokenizer = CharTokenizer('abc')
   (end,), encode = tokenizer.eos_ids, tokenizer.encode
   stop = make_stop(tokenizer, ('b', 'ca'))
@@ -131,7 +131,7 @@ def test_what_ended_a_response_is_no_text():
   assert stop.text(encode('ab')) == 'a'
   assert stop.text(encode('aca')) == 'a'
   assert stop.text([end]) == stop.text([]) == ''
-  # Whole in tokens that were given: the response went on.
+  # Whole in tokens that were given: the response continued.
   assert stop.text(encode('aba')) == 'aba'
 
 

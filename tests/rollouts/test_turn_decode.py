@@ -62,7 +62,9 @@ def empty():
 
 
 def observations(turn, changed=False):
-  """Of different lengths, one empty; row 4 is over after the first turn."""
+  """Observations of different lengths, one empty; row 4 ends after the first
+  turn.
+  """
   rng = np.random.default_rng(turn)
   ids_BO = rng.integers(4, 13, (B, MOST)).astype(np.int32)
   if changed:
@@ -83,7 +85,7 @@ def play(turns=3, changed=None, begin=BEGIN, following=NEXT):
 
 
 def again(traj, said):
-  """The observations put behind the rows, as the program itself does."""
+  """The observations put after the rows, as the program itself does."""
   place_1O = np.arange(MOST)[None]
   new_BO = (place_1O < said.length_B[:, None]) & said.live_B[:, None]
   to_BO = np.where(new_BO, np.asarray(traj.length_B)[:, None] + place_1O, T)
@@ -101,7 +103,7 @@ def again(traj, said):
 
 
 def test_kept_caches_play_as_decoding_all_again_does():
-  """E2: three turns; rows draw at other times, and one stays behind."""
+  """E2: three turns; rows draw at other times, and one stays for later."""
   rows, _ = play()
   traj = GENERATE(make_params(), traj=empty(), key=KEY, sampling=SAMPLING)
   for turn in (1, 2):
@@ -136,7 +138,7 @@ def played_on(narrow, forget=False):
   'forget', [True, pytest.param(False, marks=pytest.mark.slow)]
 )
 def test_fewer_slots_play_the_same(forget):
-  """E2: three slots see the prompts of all groups, one has its own alone."""
+  """E2: three slots see the prompts of all groups, one has its own only."""
   rows, others = played_on(True, forget), played_on(False, forget)
   for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
     np.testing.assert_array_equal(getattr(rows, name), getattr(others, name))
@@ -275,7 +277,7 @@ def test_limits_of_turns_and_of_rows_hold():
 
 
 def test_the_first_call_is_where_its_turn_begins():
-  """Behind its observation, in turn 1 of row 0; row 1 calls at once; others
+  """After its observation, in turn 1 of row 0; row 1 calls at once; others
   not, though the first turn of row 2 has calls that were never played."""
   kind, turn = np.full((B, T), PAD), np.full((B, T), -1)
   kind[:2, :4] = POLICY, POLICY, ENVIRONMENT, POLICY
@@ -298,7 +300,7 @@ def test_the_first_call_is_where_its_turn_begins():
 
 
 def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
-  """'ab' behind 'a' that was put there, not behind 'a' of an observation."""
+  """'ab' after 'a' that was put there, not after 'a' of an observation."""
   tokenizer = CharTokenizer('abcdefghijk')
   stop = make_stop(tokenizer, ('ab',))
   a, b = tokenizer.encode('ab')

@@ -15,8 +15,8 @@ from rl_jax.learning.score import with_scores
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts import windows
-from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.engine import make_engine
+from rl_jax.rollouts.collect import Judging, RolloutConfig
+from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
@@ -60,15 +60,14 @@ def write(params, traj, key):
 
 
 def collector():
-  """Of a chain task; the model is a table."""
+  """A collector of a chain task; the model is a table."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   task = Chain(min_operations=1, max_operations=2, num_train=20)
   engine = make_engine(
     None,
     rollouts.SamplingConfig(),
-    group_size=1,
-    max_response_tokens=T,
-    mesh=mesh,
+    EngineConfig(group_size=1, max_response_tokens=T),
+    mesh,
   )
   prompts = PromptSet(task, 'train', CharTokenizer(task.alphabet), 8)
   return windows.WindowedCollector(
@@ -77,7 +76,7 @@ def collector():
     score=lambda params, traj, method: (traj, {}),
     prompts=prompts,
     selector=HostSelector(ShuffledPass(), len(prompts), KEY),
-    verifier=TextVerifier(VerifierPool(task, num_workers=0)),
+    judging=Judging(TextVerifier(VerifierPool(task, num_workers=0))),
     key=KEY,
   )
 
@@ -202,7 +201,7 @@ def test_continued_from_a_state(four):
 
 
 def test_rows_of_a_group_that_ended_before_weigh_nothing(toy):
-  """Row 0 goes on from token 2, row 1 was over before this window."""
+  """Row 0 continues from token 2, row 1 was over before this window."""
   traj = toy.trajectories(
     np.ones((2, 3)), group_size=2, finished_B=np.array([False, True])
   )

@@ -105,7 +105,7 @@ def test_no_reference_where_nothing_compares(toy, policies):
   rules = toy.get_method('rloo').policies()
   policy = policies[0]
   held = Policies(rules, policy.frozen, policy.trainable)
-  assert held.frozen() is policy.frozen and not held.checkpoint()
+  assert held.frozen() is policy.frozen and not held.arrays()
 
 
 def test_a_source_must_be_named(config, mesh):
@@ -165,7 +165,7 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   tokenizer = policy_lib.task_tokenizer(config.task)
   verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
   journal = verifier._journal
-  assert len(journal._pool.worker_pids()) == 1
+  assert len(journal.pool.worker_pids()) == 1
   example = config.task.example('train', 0)
   target = config.task.target(example)
   (outcome,) = journal.reward([example], [target])
@@ -236,7 +236,7 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   """As many rows at a time as the rollout, and the same limit by default."""
   made = []
   make = assembly.make_engine
-  spy = lambda *args, **kwargs: made.append(kwargs) or make(*args, **kwargs)
+  spy = lambda *args: made.append(args[2]) or make(*args)
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
   tokenizer = policy_lib.task_tokenizer(config.task)
@@ -244,12 +244,12 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
     model=None, tokenizer=tokenizer, trainable=None, frozen={}
   )
   assembly.make_evaluator(config, policy, None, mesh)
-  assert [fields['slots'] for fields in made] == [4, 4]
-  assert {fields['max_response_tokens'] for fields in made} == {2}
+  assert [limits.slots for limits in made] == [4, 4]
+  assert {limits.max_response_tokens for limits in made} == {2}
   # Beams are of greedy responses alone, in one turn.
   config = override(config, 'evaluation.beams', '3')
   assembly.make_evaluator(config, policy, None, mesh)
-  assert [fields.get('beams') for fields in made] == [None, None, 3, None]
+  assert [limits.beams for limits in made] == [None, None, 3, None]
   turns = dataclasses.replace(config.rollout, turns=TurnConfig())
   config = dataclasses.replace(config, rollout=turns)
   with pytest.raises(ValueError, match='evaluation.beams = 3'):

@@ -149,7 +149,9 @@ def test_a_damaged_history_is_found_at_start(config, tmp_path):
   path = tmp_path / 'experiment.json'
   saved = json.loads(path.read_text())
   path.write_text(json.dumps({**saved, 'history': 3}))
-  with pytest.raises(ValueError, match='json is damaged: history is no list'):
+  with pytest.raises(
+    ValueError, match='json is damaged: history is not a list'
+  ):
     directory.check(config, str(tmp_path))
 
 

@@ -136,7 +136,7 @@ def test_parts_must_agree_on_the_form_of_turns():
   chat = type('ChatDoor', (KeyDoor,), {'chat': True})()
   with pytest.raises(ValueError, match='Mixture.parts: all episodes must'):
     Mixture((MixturePart('a', DOORS), MixturePart('b', chat)))
-  assert not hasattr(Mixture((MixturePart('sums', SUMS),)), 'make')
+  assert not Mixture((MixturePart('sums', SUMS),)).supports('make')
   chat = dataclasses.replace(chat, num_held_out=DOORS.num_held_out)
   mixed = Mixture((MixturePart('a', chat), MixturePart('sums', SUMS)))
   assert mixed.chat and mixed.role == 'user'

@@ -1,7 +1,6 @@
 """Accuracy on a split; the model is replaced by a rule."""
 
 import dataclasses
-import functools
 import itertools
 
 import jax
@@ -22,7 +21,7 @@ from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import EvaluationSet
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 TOKENIZER = CharTokenizer('yne')
@@ -31,7 +30,7 @@ END = TOKENIZER.eos_ids[0]
 
 
 @dataclasses.dataclass(frozen=True)
-class Letters:
+class Letters(Task):
   """Five prompts; 'y' is right, 'e' raises."""
 
   reward_weights = {'outcome': 2.0, 'letters': 0.25}
@@ -75,14 +74,18 @@ def generate(params, traj, key, *, sampling, max_new_tokens, **unused):
   )
 
 
+def make_engine(sampling, group_size, beams):
+  """Engines of three tokens, whose `generate` the tests replace."""
+  config = engine.EngineConfig(group_size, max_response_tokens=3, beams=beams)
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  return engine.make_engine(None, sampling, config, mesh)
+
+
 def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4, **more):
   """Metrics and rows of an evaluation."""
   monkeypatch.setattr(engine, 'generate', generate)
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluator = evaluation.Evaluator(
-    functools.partial(
-      engine.make_engine, None, max_response_tokens=3, mesh=mesh
-    ),
+    make_engine,
     PromptSet(Letters(), 'validation', TOKENIZER, 4),
     TextVerifier(VerifierPool(Letters(), 0)),
     EvaluationConfig(
@@ -252,12 +255,9 @@ class Parts(Letters):
 def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
   """Ids 0, 2, 4 are right: all of part a; of b 1 is wrong, 3 not judged."""
   monkeypatch.setattr(engine, 'generate', generate)
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   make = lambda task: PromptSet(task, 'validation', TOKENIZER, 4)
   evaluator = evaluation.Evaluator(
-    functools.partial(
-      engine.make_engine, None, max_response_tokens=3, mesh=mesh
-    ),
+    make_engine,
     {'': make(Parts()), 'other': make(Letters())},
     TextVerifier(VerifierPool(Letters(), 0)),
     EvaluationConfig(num_prompts=4, num_samples=2, batch_prompts=3),

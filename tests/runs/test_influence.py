@@ -65,7 +65,11 @@ def test_every_player_of_a_game_has_states_of_a_baseline():
     ).items()
     if 'shortest' in x
   ]
-  assert len(table) == games.task.num_prompts('train') * games.task.players > 1
+  assert (
+    len(table)
+    == games.task.num_prompts('train') * games.task.traits.players
+    > 1
+  )
 
 
 def test_whole_runs_refuse():

@@ -161,7 +161,7 @@ def test_a_row_without_a_finite_score_counts_nowhere(toy):
   [
     ((RewardModel(path='x', name='outcome'),), {}, "'outcome' is taken"),
     ((RewardModel(path='x'),) * 2, {}, "'learned' is taken"),
-    ((Bandit(),), {}, 'which is no RewardModel'),
+    ((Bandit(),), {}, 'which is not a RewardModel'),
     ((RewardModel(path='x'),), {'rollout.logged_prompts': '4'}, 'leaves none'),
   ],
 )
@@ -185,7 +185,7 @@ def test_a_model_that_does_not_fit_is_named(toy, saved, mesh):
     reward_models.check_tokens(name, other, tokens, size)
   with pytest.raises(ValueError, match=f'has {size} tokens, it has 3'):
     reward_models.check_tokens(name, tokens, tokens, 3)
-  with pytest.raises(ValueError, match="name = 'a b' is no identifier"):
+  with pytest.raises(ValueError, match="name = 'a b' is not an identifier"):
     RewardModel(path='x', name='a b')
 
 

@@ -85,9 +85,12 @@ def test_other_devices_sample_the_same(toy, tmp_path, monkeypatch):
   whole, parts = trainers['whole'], trainers['parts']
   jax.tree.map(
     np.testing.assert_array_equal,
-    *((t.state, [params for params, _ in t.lagged]) for t in (whole, parts)),
+    *(
+      (t.state, [params for params, _ in t.lagged.history])
+      for t in (whole, parts)
+    ),
   )
-  (kept, _), *_ = whole.lagged
+  (kept, _), *_ = whole.lagged.history
   devices = {d for x in jax.tree.leaves(kept) for d in x.devices()}
   assert devices == set(jax.devices()[4:])
   devices = {d for x in jax.tree.leaves(whole.state) for d in x.devices()}

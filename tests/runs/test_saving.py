@@ -10,6 +10,7 @@ from rl_jax.records.checkpoints.checkpointer import (
 )
 from rl_jax.records.metrics import MetricsWriter, read_jsonl
 from rl_jax.runs import saving
+from rl_jax.runtime.stateful import Stateful
 
 METRIC = 'evaluation/pass_at_1'
 TREE = {'x': jnp.zeros(2)}
@@ -103,3 +104,31 @@ def test_reading_sets_nothing_aside(tmp_path):
   assert reader.restore({'x': np.zeros(2, np.float32)}).step == 1
   reader.close()
   assert (path / 'step_00000002').exists()
+
+
+class Part(Stateful):
+  """A part of a run with one array and one number."""
+
+  def __init__(self, name, array):
+    self.name, self.array, self.number = name, array, 0
+
+  def arrays(self):
+    return {} if self.array is None else {f'{self.name}_array': self.array}
+
+  def host(self):
+    return {f'{self.name}_number': self.number}
+
+
+def test_a_checkpoint_has_the_entries_of_all_parts():
+  parts = (Part('a', 1.0), Part('b', None), Part('c', 2.0))
+  assert saving.arrays_of(parts) == {'a_array': 1.0, 'c_array': 2.0}
+  found = saving.host_of(parts)
+  assert list(found) == ['a_number', 'b_number', 'c_number']
+
+
+def test_two_parts_with_one_entry_are_named():
+  """Else one would be restored from what the other saved."""
+  one, other = Part('a', 1.0), Part('b', 2.0)
+  other.arrays = one.arrays
+  with pytest.raises(ValueError, match="a and b both save 'a_array'"):
+    saving.arrays_of((one, other))

@@ -12,6 +12,7 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces import row_inputs
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.logged import LoggedSet, LoggedSource
 from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.rollouts.prompts import PromptSet
@@ -167,7 +168,7 @@ def test_selectors_are_asked_whether_the_prompts_fit(toy):
   prompts = PromptSet(task, 'train', tokenizer, 14, 'skip')
   rows, stages = (prompts, None), types.SimpleNamespace(score=None)
   for make in (
-    lambda: sources.make_source(config, rows, stages, None, None, None),
+    lambda: sources.make_source(config, rows, stages, Judging(None), None),
     lambda: scanned_prompts.encode(config, tokenizer),
   ):
     with pytest.raises(ValueError, match='TargetDifficulty reads the level'):

@@ -1,4 +1,4 @@
-"""Programs go on where their output is full, cut off or closed."""
+"""Programs continue where their output is full, cut off or closed."""
 
 import subprocess
 import sys

@@ -218,7 +218,7 @@ def test_two_processes_equal_one(launch, tmp_path, layout):
   two.finish()
   one.finish()
   assert_same_run(tmp_path / 'one', tmp_path / 'two', rtol=1e-5)
-  # Process 0 alone shows the progress and the result.
+  # Only process 0 shows the progress and the result.
   assert 'done: reward' in two.output(0) and 'iteration 3/3' in two.output(0)
   assert 'done' not in two.output(1) and 'iteration' not in two.output(1)
 
@@ -414,7 +414,7 @@ def test_a_stuck_process_ends_the_others(launch, tmp_path):
 
 @pytest.mark.slow
 def test_evaluation_by_two_processes(launch, tmp_path):
-  """The same JSON line, from process 0 alone."""
+  """The same JSON line, from process 0 only."""
   run = tmp_path / 'run'
   launch(
     run, train(run, '--set=iterations=2'), num_processes=1, devices=1

@@ -4,7 +4,7 @@ from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 
 
 def test_a_repeated_warning_is_said_once_then_counted(caplog):
-  """Of 25 times the 1st and the 10th; another text has a count of its own."""
+  """The 1st and the 10th of 25 are logged; another text has its own count."""
   warnings = RepeatedWarnings()
   for i in range(25):
     warnings.warn('kept %d groups', i)

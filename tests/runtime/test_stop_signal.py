@@ -12,7 +12,7 @@ from rl_jax.runtime.stop_signal import StopSignal
 
 @pytest.fixture(autouse=True)
 def foreground():
-  """As in a terminal: jobs of a shell ignore SIGINT, those of nohup SIGHUP."""
+  """Signals as in a terminal: shell jobs ignore SIGINT, nohup SIGHUP."""
   before = {
     signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
     signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL),

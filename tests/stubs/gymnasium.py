@@ -12,7 +12,7 @@ class Text:
   """A space of words."""
 
   def contains(self, text):
-    """Those of small letters."""
+    """Only texts of small letters are contained."""
     return text.islower()
 
 
@@ -28,7 +28,8 @@ class _Line:
 
   initial_state_distrib = np.array([1.0, 0.0, 0.0, 0.0])
 
-  def __init__(self, actions=4, is_slippery=False):
+  def __init__(self, actions=4, is_slippery=False, render_mode=None):
+    del render_mode
     self.action_space = Text() if actions == 'text' else Discrete(actions)
     self.is_slippery = is_slippery
     # Only 2 moves.
@@ -68,7 +69,6 @@ class _Line:
 spaces = types.SimpleNamespace(Text=Text, Discrete=Discrete)
 
 
-def make(name, render_mode=None, **options):
-  """An environment."""
-  del render_mode
+def make(name, **options):
+  """An environment, which gets what is given, as in the package."""
   return registry.get(name, _Line)(**options)

@@ -36,12 +36,23 @@ class Client:
     return names(tools=tools)
 
   async def call_tool(self, name, arguments):
-    """1 is no number that it can add."""
+    """1 is not a number that it can add."""
     part = types.SimpleNamespace(text=f'{name} {sorted(arguments.items())}')
     other = types.SimpleNamespace(data='of an image')
     return types.SimpleNamespace(
       content=[part, other, part], is_error=arguments.get('a') == 1
     )
+
+
+def stdio_client(server, errlog):
+  """The server; what it says on its standard error goes to errlog."""
+  server.log = errlog
+  if server.command == 'broken':
+    errlog.write(
+      "Traceback:\nModuleNotFoundError: No module named 'numbers_'\n\n"
+    )
+    errlog.flush()
+  return server
 
 
 class StdioServerParameters:

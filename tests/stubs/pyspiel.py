@@ -17,7 +17,7 @@ class _State:
     return len(self.cards) < 2
 
   def chance_outcomes(self):
-    """Of the next card."""
+    """The chances of the next card."""
     left = [card for card in range(3) if card not in self.cards]
     return [(card, 1 / len(left)) for card in left]
 
@@ -30,7 +30,7 @@ class _State:
     return [0, 1]
 
   def action_to_string(self, player, action):
-    """Of any player."""
+    """The word of an action, of any player."""
     del player
     return _WORDS[action]
 
@@ -50,7 +50,7 @@ class _State:
     return self.moves in _ENDS
 
   def returns(self):
-    """Of the higher card, or of who has not passed."""
+    """The higher card wins, or the player who has not passed."""
     stake = 2.0 if self.moves.endswith('bb') else 1.0
     first = self.cards[0] > self.cards[1]
     if self.moves in ('bp', 'pbp'):
@@ -59,7 +59,7 @@ class _State:
 
 
 def load_game(name, options):
-  """The game."""
+  """Kuhn poker, the only game here."""
   assert name == 'kuhn_poker' and not options
   kind = types.SimpleNamespace(name='SEQUENTIAL')
   return types.SimpleNamespace(

@@ -16,7 +16,7 @@ themes = []
 
 
 def EnvInfos(**names):  # noqa: N802
-  """As it is asked for."""
+  """The names that are asked for."""
   return names
 
 
@@ -41,7 +41,7 @@ class _Game:
     self.infos = infos
 
   def seed(self, seed):
-    """Of what is drawn in the game."""
+    """Nothing is drawn in the game."""
 
   def reset(self):
     """In a room with a lamp."""

@@ -132,8 +132,3 @@ def test_verifiers_agree(task):
     mine = {name: x[i] for name, x in found.items()}
     assert mine == pytest.approx(expected, rel=1e-5), (example, texts[i])
   assert 100 < found['outcome'].sum() < 5500
-
-
-def test_bad_fields_are_named():
-  with pytest.raises(ValueError, match='Boxes.form = '):
-    Boxes(form='circle')

@@ -59,8 +59,3 @@ def test_recorded_programs_have_their_rewards(bugs):
       same += sum(x == y for x, y in pairs)
       total += len(example.answer)
   assert same / total == pytest.approx(1 - bugs * 5 / 6, abs=0.03)
-
-
-def test_bad_arguments_are_named():
-  with pytest.raises(ValueError, match='BracketPrograms.opened = 1'):
-    BracketPrograms(opened=1)

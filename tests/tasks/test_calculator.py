@@ -53,8 +53,3 @@ def test_splits_share_no_sum():
     for split in ('train', 'test')
   ]
   assert not prompts[0] & prompts[1]
-
-
-def test_bad_fields_are_named():
-  with pytest.raises(ValueError, match='Calculator.by_hand = 2'):
-    Calculator(by_hand=2.0)

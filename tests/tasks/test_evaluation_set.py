@@ -27,7 +27,9 @@ def test_each_response_is_judged_by_its_own_task(tmp_path):
   arm = Bandit().example('train', 0)
   right = Bandit().target(arm)
   assert several.reward(arm, right) == Bandit().reward(arm, right)
-  assert several.needs_workers and several.reward_weights == {'outcome': 1.0}
+  assert several.traits.needs_workers and several.reward_weights == {
+    'outcome': 1.0
+  }
   weighted = Bandit(reward_weights={'outcome': 1.0, 'format': 0.5})
   several = judged(weighted, (own,))
   assert several.weights_of(arm) == weighted.reward_weights

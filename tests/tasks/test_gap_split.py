@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, GapSplit, PreferenceRows, base
+from rl_jax.tasks import Arithmetic, GapSplit, PreferenceRows
 
 SCORES = ([3, 1], [0.5, 0.5], [-1, 0], [2, 2.25], [0, 4])  # 2, 0, 1, 1/4, 4
 
@@ -57,7 +57,7 @@ def test_examples_are_those_of_the_task(rows):
   assert easy.target(example) == rows.target(own)
   for text in ('a', 'b2'):
     assert easy.reward(example, text) == rows.reward(own, text)
-  assert base.num_logged(easy) == 2
+  assert easy.num_logged == 2
   assert easy.reward_weights == rows.reward_weights
 
 

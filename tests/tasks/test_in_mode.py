@@ -37,7 +37,7 @@ def test_a_given_beginning_is_judged_with_the_response():
   }.items():
     inside = InMode(task, mode)
     example = inside.example('train', 3)
-    assert example.prefill == task.modes[mode]
+    assert example.prefill == task.traits.modes[mode]
     assert example.prompt == task.example('train', 3).prompt
     given = Example(**{**vars(PROBLEM), 'prefill': example.prefill})
     assert inside.reward(given, response)['outcome'] == 1.0

@@ -3,6 +3,7 @@
 import pytest
 
 from rl_jax.tasks import Arithmetic, Bandit, KeyDoor, Levels, base
+from rl_jax.tasks.base import TaskTraits
 
 TASK = Levels(tuple(Arithmetic(digits=n) for n in (1, 2)), num_train=9)
 
@@ -47,15 +48,15 @@ def test_limits_of_rewards_are_those_of_the_tasks():
   class Slow(Arithmetic):
     """Sums whose reward may not end."""
 
-    needs_workers, reward_seconds = True, 3.0
+    traits = TaskTraits(needs_workers=True, reward_seconds=3.0)
 
     def prepare(self):
       """Is called once."""
       prepared.append(self.digits)
 
-  assert not TASK.needs_workers and TASK.reward_seconds == 0.0
+  assert TASK.traits == TaskTraits()
   one = Levels((Arithmetic(digits=1), Slow(digits=2)))
-  assert one.needs_workers and one.reward_seconds == 3.0
+  assert one.traits.needs_workers and one.traits.reward_seconds == 3.0
   one.prepare()
   assert prepared == [2]
 
@@ -69,14 +70,9 @@ def test_limits_of_rewards_are_those_of_the_tasks():
       (Arithmetic(), Arithmetic(reward_weights={'outcome': 2.0})),
       'must be the same for all',
     ),
-    ((Bandit(), 'sums'), "str is no task: it has no 'reward_weights'"),
+    ((Bandit(), 'sums'), "= 'sums' is no task: str does not derive"),
   ],
 )
 def test_what_is_no_task_of_levels_is_refused(tasks, message):
   with pytest.raises(ValueError, match=message):
     Levels(tasks)
-
-
-def test_num_train_has_a_limit():
-  with pytest.raises(ValueError, match='Levels.num_train = 0'):
-    Levels(TASK.tasks, num_train=0)

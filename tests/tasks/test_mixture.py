@@ -94,10 +94,10 @@ def test_validation_alternates_in_proportion(task):
 
 
 def test_optional_members_are_those_of_all_parts(task):
-  assert task.reward_seconds == 0.0 and not task.needs_workers
-  assert not hasattr(task, 'alphabet')  # rows have none
+  assert task.traits.reward_seconds == 0.0 and not task.traits.needs_workers
+  assert task.alphabet is None  # rows have none
   pairs = MixturePart('pairs', PromptResponse(path='x'))  # without hints
-  assert not hasattr(Mixture((*task.parts, pairs)), 'hinted')
+  assert not Mixture((*task.parts, pairs)).supports('hinted')
   sums = Mixture((MixturePart('a', Arithmetic()), MixturePart('b', Bandit())))
   assert {*Arithmetic().alphabet, *Bandit().alphabet} == {*sums.alphabet}
   world = MixturePart('c', TextWorld())  # of words
@@ -144,7 +144,7 @@ def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
   with pytest.raises(ValueError, match='reads labels'):
     data.check_labels(toy.get_method('dpo'))
   sums = Mixture((MixturePart('a', Arithmetic()),))
-  assert not hasattr(sums, 'logged') and sums.num_logged == 1
+  assert not sums.supports('logged') and sums.num_logged == 1
 
 
 def test_the_configuration_comes_back(task):

@@ -68,8 +68,3 @@ def test_verifiers_agree():
     mine = {name: x[i] for name, x in found.items()}
     assert mine == pytest.approx(expected), (example, ids)
   assert found['outcome'].sum() > 14 and found['format'].mean() < 0.5
-
-
-def test_bad_fields_are_named():
-  with pytest.raises(ValueError, match='MultipleChoice.num_options = 2'):
-    MultipleChoice(num_options=2)

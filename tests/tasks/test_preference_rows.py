@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from rl_jax.tasks import Arithmetic, PreferenceRows, RulePairs
-from rl_jax.tasks.base import Logged, logged, num_logged
+from rl_jax.tasks.base import Logged, logged
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
 FIVE = {'role': 'assistant', 'content': '5'}
@@ -67,7 +67,7 @@ def load(name):
 def test_plain_forms(name, prompt, responses):
   task, example, found = load(name)
   assert (example.prompt, found) == (prompt, responses)
-  assert num_logged(task) == len(responses)
+  assert task.num_logged == len(responses)
 
 
 def test_conversations():
@@ -370,7 +370,7 @@ def test_targets_are_the_responses_of_other_tasks():
   task = Arithmetic(digits=1)
   example = task.example('train', 0)
   assert logged(task, example) == (Logged(text=example.answer),)
-  assert num_logged(task) == 1
+  assert task.num_logged == 1
 
 
 def test_fields_are_checked():

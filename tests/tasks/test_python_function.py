@@ -112,7 +112,7 @@ def test_in_reward_workers(tmp_path):
 def test_the_verifier_may_not_end_before_the_sandbox(tmp_path):
   """Else an endless loop is voided instead of wrong."""
   task = make_task(tmp_path)
-  for seconds in (1.0, task.limits.wall_seconds, task.reward_seconds):
+  for seconds in (1.0, task.limits.wall_seconds, task.traits.reward_seconds):
     with pytest.raises(ValueError, match='timeout_seconds = .* must exceed'):
       VerifierPool(task, 1, timeout_seconds=seconds)
 

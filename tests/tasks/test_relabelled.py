@@ -83,7 +83,7 @@ def test_wrong_fields_are_named(fields, message):
 
 
 def test_prompts_that_are_no_texts_are_refused():
-  class Talks:
+  class Talks(Arithmetic):
     def example(self, split, index):
       turn = {'role': 'user', 'content': '1+1='}
       return Example(prompt='', answer='2', id=index, messages=(turn,))

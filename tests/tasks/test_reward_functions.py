@@ -75,7 +75,7 @@ def test_alone_it_replaces_the_reward_of_the_task(rewards):
   assert found['outcome'] == 0.0
   assert combine(found, task.reward_weights) == 1.0
   assert task.num_prompts('train') == 3 and task.alphabet == 'ABCabcdefgh'
-  assert not hasattr(task, 'reward_device')
+  assert not task.supports('reward_device')
 
 
 def test_it_is_recorded_by_file_and_read_when_the_file_is_named(
@@ -111,7 +111,7 @@ def test_a_function_itself_may_be_given(rewards, user_modules):
     ((), 'functions is empty'),
     (('{}',), r'expected PATH.py:FUNCTION'),
     (('{}:shorts',), 'rewards.py has no function shorts, but '),
-    (('{}:NUMBER',), 'is no function'),
+    (('{}:NUMBER',), 'is not a function'),
     (('{}:one_argument',), r'called as \(example, response\): too many pos'),
     (('{}:stream',), 'stream is a generator'),
     (('{}:outcome',), "two components are named 'outcome'"),

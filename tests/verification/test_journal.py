@@ -82,7 +82,9 @@ def test_a_run_continues_after_its_checkpoint(tmp_path):
 
 
 def test_saves_that_fail_advance_nothing(tmp_path):
-  """E0: however many were begun and not committed, all calls are repeated."""
+  """E0: however many calls were started and not committed, all calls are
+  repeated.
+  """
   path = tmp_path / 'journal'
   first, _ = run(path, range(9), marks=range(9))
   assert run(path, range(9), first=1000, marks=range(9)) == (first, 0)
@@ -230,7 +232,7 @@ def test_a_line_of_another_form_ends_the_file(tmp_path, caplog, line):
   ],
 )
 def test_outcomes_that_do_not_fit_the_call_are_not_used(tmp_path, outcomes):
-  """Of a file that another program wrote, with the right checksums."""
+  """A file that another program wrote, with the right checksums."""
   path = tmp_path / 'journal'
   run(path, [0])
   line = journal_lib._decode(path.read_bytes()[:-1])

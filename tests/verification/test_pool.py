@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, Example
+from rl_jax.tasks import Arithmetic, Example, KeyDoor
 from rl_jax.verification import messages, processes
 from rl_jax.verification.pool import VerifierPool
 
@@ -217,7 +217,7 @@ def test_a_reply_after_the_end_of_its_call_is_counted(bad):
 
 
 def test_a_process_that_outlives_its_call_is_killed(bad, tmp_path):
-  """Before the next sample is judged, also one in a session of its own."""
+  """Before the next sample is judged, also one in its own session."""
   pid_file = tmp_path / 'pid'
   with VerifierPool(bad.Misbehaving(), 1) as pool:
     before = pool.worker_pids()
@@ -301,11 +301,10 @@ def test_unloadable_tasks_are_errors_at_start_up(bad):
 
 
 def test_a_task_without_reward_is_an_error_at_start_up():
-  """A task that still calls it `score` is told to rename it."""
-  old = type('Old', (), {'score': lambda self, example, response: {}})
-  with pytest.raises(TypeError, match='rename its method `score` to `reward`'):
-    VerifierPool(old(), 1)
+  """Episodes have none; other objects are not tasks."""
   with pytest.raises(TypeError, match=r'no method reward\(example, response\)'):
+    VerifierPool(KeyDoor(), 1)
+  with pytest.raises(TypeError, match='object does not derive from rl_jax.ta'):
     VerifierPool(object(), 0)
 
 
@@ -369,11 +368,13 @@ def test_arguments_are_checked(bad):
 
 _SCRIPT = """
 import dataclasses, sys, time
-from rl_jax.tasks import Example
+from rl_jax.tasks import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
 @dataclasses.dataclass(frozen=True)
-class Mine:
+class Mine(Task):
+  num_prompts = lambda self, split: 0
+  example = lambda self, split, index: None
   def reward(self, example, response):
     if response == 'hang':
       print_never = time.sleep(300)

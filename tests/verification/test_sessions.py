@@ -23,7 +23,7 @@ def _bad(monkeypatch):
 
 
 class Played:
-  """Episodes of one round, which go on with every call of `step`."""
+  """Episodes of one round, which continue with every call of `step`."""
 
   def __init__(self, pool, task, count, number=0):
     self.pool = pool
@@ -78,7 +78,7 @@ def test_episodes_are_functions_of_seed_and_actions(bad, workers):
 
 
 def test_each_failure_costs_one_row(bad):
-  """Two workers for all; a row without failure goes on in each of them."""
+  """Two workers for all; a row without failure continues in each of them."""
   task = bad.Misbehaving()
   cases = [
     ('hang', 'timeout', 'killed after 1.0'),
@@ -282,7 +282,7 @@ def test_a_game_without_rewards_has_none_for_each_player():
 
 @pytest.mark.parametrize('workers', [0, 1])
 def test_messages_of_failed_episodes_are_cut(bad, workers):
-  """Those of errors, and those about replies."""
+  """The messages of errors, and those about replies."""
   task = bad.Misbehaving()
   with SessionPool(task, workers) as pool:
     played = Played(pool, task, 2)

@@ -153,7 +153,7 @@ def methods(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
 def differences(courses: Mapping[str, Mapping[int, dict]]) -> Cells:
   """Paired differences to GRPO; `*` where the row is separated from it.
 
-  p-values are adjusted for the rows of the table, for each metric alone.
+  p-values are adjusted for the rows of the table, for each metric only.
   """
   found = ends(courses)
   columns = {

@@ -36,7 +36,7 @@ WORLDS = {
   'recorded_20': ('filtered_bc', 'ilql'),
   'kuhn': ('spiral',),
   'frozen': ('grpo', 'turn_ppo'),
-  # From starts of their own.
+  # From their own starts.
   'planned_1_walks': ('hiper',),
   'planned_3_walks': ('hiper',),
   'haggling': ('ppdpp',),

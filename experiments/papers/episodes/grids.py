@@ -53,7 +53,7 @@ CLAIMS = (
   *(
     Claim(
       _LID,
-      'RL after gathering above RL alone',
+      'RL after gathering above RL without it',
       _RENAMED,
       ('babyai_alone', 'grpo'),
       metric,

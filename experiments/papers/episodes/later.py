@@ -61,7 +61,7 @@ FAR = {
   'rollout.turns.max_turns': 12,
   'rollout.max_response_tokens': 60,
 }
-# With one turn a segment HiPER's actions have the next value alone.
+# With one turn a segment HiPER's actions have the next value only.
 ONE_STEP = {
   **PLANNED,
   'task.subtasks': 3,
@@ -188,7 +188,7 @@ CLAIMS = (
   ),
   Claim(
     'A214 HiPER',
-    'flat GAE falls behind at lambda 0',
+    'flat GAE is lower at lambda 0',
     ('planned_3_step', 'turn_ppo'),
     ('planned_3', 'turn_ppo'),
     OUTCOME,

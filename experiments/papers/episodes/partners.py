@@ -120,7 +120,7 @@ CLAIMS = (
   ),
   Claim(
     _SUMS,
-    'solver and decomposer above the solver alone',
+    'solver and decomposer above the solver',
     ('two_step', 'grpo'),
     1.0,
     f'{RIGHT} per final/alone',

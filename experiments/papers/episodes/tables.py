@@ -102,7 +102,7 @@ def judged(
 ) -> list[tuple[sweep.Claim, Measured]]:
   """Every claim with what was measured.
 
-  p-values are adjusted for the claims of a world, for each metric alone.
+  p-values are adjusted for the claims of a world, for each metric only.
   """
   found = [measured(runs, claim) for claim in sweep.CLAIMS]
   kind_N = np.array([f'{c.one[0]} {c.metric}' for c in sweep.CLAIMS])
@@ -120,7 +120,7 @@ def judged(
 def measured(
   runs: dict[str, list[dict[str, Any]]], claim: sweep.Claim
 ) -> Measured:
-  """What the runs of a claim have, p as it is for this claim alone."""
+  """What the runs of a claim have, p as it is for this claim only."""
   one_S = _above(runs, claim.one, claim)
   if isinstance(claim.other, float):
     other_S = np.full_like(one_S, claim.other)

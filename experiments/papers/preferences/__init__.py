@@ -1,1 +1,1 @@
-"""Preference methods on pairs of data and on samples of their own."""
+"""Preference methods on pairs of data and on their own samples."""

@@ -21,7 +21,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 
-# Its score is the log-prob of the policy alone, so accuracy is, too.
+# Its score is the log-prob of the policy only, so accuracy is, too.
 METHOD = 'simpo'
 
 
@@ -34,7 +34,7 @@ class Judge:
       self._parts = assembly.assemble(config, workdir, self.mesh)
 
   def __call__(self, source: str) -> dict[str, float]:
-    """Of a work directory: accuracy of pairs, mean log-probs in nats."""
+    """Accuracy of pairs and mean log-probs, in nats, of a work directory."""
     parts = self._parts
     assert parts.held_out is not None  # the configuration evaluates pairs
     with jax.set_mesh(self.mesh):
@@ -58,7 +58,7 @@ class Judge:
 
 
 def judge_of_start() -> Judge:
-  """Of the pairs and the warm start of sweep.py."""
+  """The judge of the pairs and the warm start of sweep.py."""
   sets = [f'{path}={value}' for path, value in sweep.COMMON.items()]
   return Judge(configuration.build('preferences', METHOD, sets, []))
 

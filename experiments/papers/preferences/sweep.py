@@ -35,27 +35,30 @@ class Claim:
   against: str = 'dpo'
 
 
-_KEEPS = lambda what: Claim(what, 'chosen')
+def _keeps(what: str) -> Claim:
+  return Claim(what, 'chosen')
+
+
 OFFLINE = {
   'dpo': None,
   'ipo': Claim('smaller margins: they end at 1 / (2 beta)', 'margin', -1),
   'simpo': Claim('better without a reference', 'greedy'),
   'kto': Claim('as good from labels alone', 'greedy', 0),
-  'orpo': _KEEPS('chosen responses become likelier'),
-  'dpop': _KEEPS('chosen responses do not fall below the reference'),
-  'apo_zero': _KEEPS('chosen responses become likelier'),
-  'nca': _KEEPS('chosen responses stay likely'),
+  'orpo': _keeps('chosen responses become likelier'),
+  'dpop': _keeps('chosen responses do not fall below the reference'),
+  'apo_zero': _keeps('chosen responses become likelier'),
+  'nca': _keeps('chosen responses stay likely'),
 }
 _BETTER, _AS_GOOD = Claim('better than DPO', 'greedy'), 'as good as DPO'
-# Later runs, of one commit of their own; claims named before them. ld_dpo is
+# Later runs, of a separate commit; claims named before them. ld_dpo is
 # DPO here, as both responses of a pair have one length.
 MORE = {
   'cdpo': Claim('smaller margins: labels are smoothed', 'margin', -1),
   'robust_dpo': Claim(_AS_GOOD + ' without noise', 'greedy', 0),
-  'slic': _KEEPS('chosen responses stay likely'),
+  'slic': _keeps('chosen responses stay likely'),
   'bco': Claim('as good from labels alone', 'greedy', 0),
-  'cpo': _KEEPS('chosen responses become likelier'),
-  'rpo': _KEEPS('chosen responses stay likely'),
+  'cpo': _keeps('chosen responses become likelier'),
+  'rpo': _keeps('chosen responses stay likely'),
   'exo': _BETTER,
   'aot': _BETTER,
   'apo_down': Claim('chosen responses become less likely', 'chosen', -1),
@@ -65,11 +68,11 @@ MORE = {
   'ln_dpo': _BETTER,
 }
 # A third batch, with changes of COMMON and claims, all named before it ran; DPO
-# and what the claims compare with run beside it. From right answers alone as
-# many responses are seen as of pairs.
+# and what the claims compare with run beside it. As many responses from right
+# answers only are seen as of pairs.
 
 
-def _AGAINST(text: str, name: str, sign: int | None = 1) -> Claim:
+def _against(text: str, name: str, sign: int | None = 1) -> Claim:
   return Claim(f'{text} (against {name})', 'greedy', sign, name)
 
 
@@ -80,37 +83,37 @@ _RECORDS = {'rollout.group_size': 2, 'rollout.logged_prompts': 0}
 _RECORDS |= {'task.form': 'right', 'method.reference.iterations': 20}
 THIRD = {
   **dict.fromkeys(('dpo', 'simpo'), ({}, None)),
-  'alphapo': ({}, _AGAINST('better', 'simpo')),
-  'cpo_simpo': ({}, _KEEPS('chosen responses become likelier')),
+  'alphapo': ({}, _against('better', 'simpo')),
+  'cpo_simpo': ({}, _keeps('chosen responses become likelier')),
   'd2po': ({}, _BETTER),
   'hinge_dpo': ({}, Claim(_AS_GOOD, 'greedy', 0)),
-  'mpo_losses': ({}, _KEEPS('chosen responses stay likely')),
+  'mpo_losses': ({}, _keeps('chosen responses stay likely')),
   # Every 512 iterations in the paper, which are more than there are.
   'tr_dpo': ({'method.reference.iterations': 10}, _BETTER),
   'sft': (_ALONE, None),
-  'f_sft': (_ALONE, _AGAINST('none', 'sft', None)),
-  'spin': (_RECORDS, _AGAINST('better on the same data', 'sft')),
-  'seppo': (_RECORDS, _AGAINST('better with the sign', 'spin')),
+  'f_sft': (_ALONE, _against('none', 'sft', None)),
+  'spin': (_RECORDS, _against('better on the same data', 'sft')),
+  'seppo': (_RECORDS, _against('better with the sign', 'spin')),
 }
 # The same on samples.
 _OPPOSED = {'rollout.num_prompts': 8}  # half of the rows are an opponent's
 THIRD_ONLINE = {
   **dict.fromkeys(('online_dpo', 'iterative_dpo'), ({}, None)),
   'nash_md': (_OPPOSED, None),
-  'irpo': ({}, _AGAINST('better with the likelihood', 'iterative_dpo')),
-  'dno': ({}, _AGAINST('better', 'iterative_dpo')),
-  'gepo': ({}, _AGAINST('none', 'online_dpo', None)),
-  'xpo': (_OPPOSED, _AGAINST('better', 'online_dpo')),
-  'ipo_md': (_OPPOSED, _AGAINST('better', 'online_dpo')),
-  'nash_ema': (_OPPOSED, _AGAINST('none', 'nash_md', None)),
-  'infalign': (_OPPOSED, _AGAINST('none', 'nash_md', None)),
+  'irpo': ({}, _against('better with the likelihood', 'iterative_dpo')),
+  'dno': ({}, _against('better', 'iterative_dpo')),
+  'gepo': ({}, _against('none', 'online_dpo', None)),
+  'xpo': (_OPPOSED, _against('better', 'online_dpo')),
+  'ipo_md': (_OPPOSED, _against('better', 'online_dpo')),
+  'nash_ema': (_OPPOSED, _against('none', 'nash_md', None)),
+  'infalign': (_OPPOSED, _against('none', 'nash_md', None)),
   'pairwise_rl': (
     {**_OPPOSED, 'model.value_head': True},
-    _AGAINST('none', 'nash_md', None),
+    _against('none', 'nash_md', None),
   ),
 }
 THIRD_SEED = 5  # its first: those of the others come before
-# With this share of labels turned round, which the last two are told of: more
+# With this share of labels reversed, which the last two are given: more
 # held-out pairs right, by right labels, than DPO on the same data.
 FLIP_RATE = 0.3
 _LINK = 'method.losses.PairLoss.link.'
@@ -130,7 +133,7 @@ ONLINE = {
   'online_dpo': Claim('better than offline', 'greedy'),
   'iterative_dpo': Claim('better than offline', 'greedy'),
   'rso@online': Claim('better than offline', 'greedy'),
-  'sppo': _KEEPS('chosen responses do not fall'),
+  'sppo': _keeps('chosen responses do not fall'),
   'nash_md': Claim('better than offline', 'greedy'),
 }
 AGAINST = ('nash_md',)  # half of the rows are an opponent's

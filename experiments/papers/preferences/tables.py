@@ -83,7 +83,10 @@ def _cells(one: Mapping[str, float]) -> list[str]:
 
 def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
   """Method -> its claims and what was found, p adjusted by metric and table."""
-  claimed = lambda batch: {name: claim for name, (_, claim) in batch.items()}
+
+  def claimed(batch):
+    return {name: claim for name, (_, claim) in batch.items()}
+
   third = claimed(sweep.THIRD | sweep.THIRD_ONLINE)
   found: dict[str, list[profile.Seen]] = {}
   for claims, among, batch in (

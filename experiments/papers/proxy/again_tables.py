@@ -49,9 +49,10 @@ def table(arms: Arms) -> Cells:
   found = [[*header, cells_lib.ADJUSTED]]
   for name, seeds in arms.items():
     rows = [row['course'] for row in seeds.values()]
-    mean = lambda key, window, form, rows=rows: format(
-      np.mean([row[key][window] for row in rows]), form
-    )
+
+    def mean(key, window, form, rows=rows):
+      return format(np.mean([row[key][window] for row in rows]), form)
+
     change = _change(seeds)
     ranked = signed_ranks.one_sample(change)
     effect, interval, p = cells_lib.comparison_text(claimed.get(name))

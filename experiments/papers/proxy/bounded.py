@@ -78,9 +78,10 @@ def table(rows: Sequence[Line]) -> list[list[str]]:
   for name, seeds in arms.items():
     courses = [line['course'] for line in seeds.values()]
     largest = np.mean([max(course['gold']) for course in courses])
-    end = lambda key, form, courses=courses: format(
-      np.mean([course[key][-1] for course in courses]), form
-    )
+
+    def end(key, form, courses=courses):
+      return format(np.mean([course[key][-1] for course in courses]), form)
+
     verdict = worlds_tables.verdict(-1, gains[name]) if name in gains else ''
     found.append(
       [

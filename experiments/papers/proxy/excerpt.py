@@ -24,9 +24,10 @@ WINDOW = 10  # iterations
 def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
   """A line of results.jsonl, and the metrics of its run by windows."""
   rows = [r for r in rows if 'reward/outcome' in r]
-  learned = lambda r: [
-    r[name] for one in LEARNED if (name := f'reward/{one}') in r
-  ]
+
+  def learned(r):
+    return [r[name] for one in LEARNED if (name := f'reward/{one}') in r]
+
   course = {
     'gold': [r['reward/outcome'] for r in rows],
     'kl': [r['policy/kl_ref'] * r['rollout/length'] for r in rows],

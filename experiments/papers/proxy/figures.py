@@ -68,8 +68,13 @@ def _draw_means(axes, found: Mapping[str, Curves]) -> None:
     style = '-' if number < len(plot.COLORS) else '--'
     color = plot.COLORS[number % len(plot.COLORS)]
     axes.plot(
-      *(np.sqrt(kl), gold, style),
-      **{'color': color, 'label': name, 'marker': '.', 'markersize': 4},
+      np.sqrt(kl),
+      gold,
+      style,
+      color=color,
+      label=name,
+      marker='.',
+      markersize=4,
     )
 
 

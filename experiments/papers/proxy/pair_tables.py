@@ -34,10 +34,15 @@ def courses(rows: Sequence[Line]) -> Cells:
   for name, seeds in by_method(rows).items():
     lines = list(seeds.values())
     best = [int(np.argmax(line['course']['gold'])) for line in lines]
-    at = lambda key, where, form, lines=lines: format(
-      np.mean([x['course'][key][i] for x, i in zip(lines, where, strict=True)]),
-      form,
-    )
+
+    def at(key, where, form, lines=lines):
+      return format(
+        np.mean(
+          [x['course'][key][i] for x, i in zip(lines, where, strict=True)]
+        ),
+        form,
+      )
+
     end = [-1] * len(lines)
     margin = ''
     if all('margin' in line for line in lines):
@@ -70,7 +75,9 @@ def claims(rows: Sequence[Line]) -> Cells:
 
 
 def falls(rows: Sequence[Line]) -> profile.Seen | None:
-  """Of DPO on data: the rule at the end less that after the first reading."""
+  """The fall of the rule under DPO on data, from the first reading to
+  the end.
+  """
   lines = by_method(rows).get(pairs.BASELINE)
   if not lines:
     return None

@@ -29,7 +29,7 @@ OFFLINE: dict[str, Claim | None] = {
   BASELINE: None,
   'ipo': Claim('bounded margins', 'margin', -1),
   'simpo': Claim('better without a reference'),
-  'kto': Claim('as good from labels alone', sign=0),
+  'kto': Claim('as good from labels only', sign=0),
   'rpo': Claim('less over-optimisation'),
 }
 ONLINE: dict[str, Claim | None] = {

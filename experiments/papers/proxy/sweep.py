@@ -10,9 +10,9 @@ python -m experiments.papers.proxy.best_of_n
   --out=experiments/papers/proxy/best_of_n.jsonl
 python -m experiments.table --paper=proxy --update
 
-The first command also with seeds 11 to 17 and 30 to 46: every seed has a reward
-model of its own, trained on the same 3,000 comparisons, each read five times.
-And with --method=dpo, seeds 30 to 32, to runs/proxy_dpo_SEED, for RTO.
+The first command also with seeds 11 to 17 and 30 to 46: every seed has its own
+reward model, trained on the same 3,000 comparisons, each read five times. And
+with --method=dpo, seeds 30 to 32, to runs/proxy_dpo_SEED, for RTO.
 """
 
 from typing import Any

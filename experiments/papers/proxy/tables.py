@@ -55,14 +55,17 @@ def courses(rows: Sequence[Line]) -> Cells:
   """Largest and last score of the rule, and the divergence at both.
 
   `fall` is last less largest, whose 95% over seeds must lie below that of the
-  run on the rule itself, where it is noise of the largest alone.
+  run on the rule itself, where it is noise of the largest only.
   """
   arms = by_arm(rows)
   numbers = {name: _numbers(seeds) for name, seeds in arms.items()}
-  column = lambda key: {
-    name: {seed: one[key] for seed, one in seeds.items()}
-    for name, seeds in numbers.items()
-  }
+
+  def column(key):
+    return {
+      name: {seed: one[key] for seed, one in seeds.items()}
+      for name, seeds in numbers.items()
+    }
+
   gains = intervals.against(column('last'), sweep.NAIVE)
   falls = intervals.against(column('fall'), sweep.NAIVE)
   header = ['run', 'seeds', 'largest rule', 'KL there', 'last rule', 'KL']
@@ -70,9 +73,10 @@ def courses(rows: Sequence[Line]) -> Cells:
   header += [cells_lib.ADJUSTED, 'fall to GRPO', '95% paired']
   table = [header]
   for name, seeds in numbers.items():
-    mean = lambda key, form='.2f', seeds=seeds: format(
-      np.mean([one[key] for one in seeds.values()]), form
-    )
+
+    def mean(key, form='.2f', seeds=seeds):
+      return format(np.mean([one[key] for one in seeds.values()]), form)
+
     fall_S = np.array([one['fall'] for one in seeds.values()])
     table.append(
       [

@@ -38,9 +38,10 @@ def table(rows: Sequence[Line]) -> Cells:
   for name, seeds in by_method(rows).items():
     courses = [line['course'] for line in seeds.values()]
     middle = len(courses[0]['gold']) // 2
-    mean = lambda key, place, form, courses=courses: format(
-      np.mean([course[key][place] for course in courses]), form
-    )
+
+    def mean(key, place, form, courses=courses):
+      return format(np.mean([course[key][place] for course in courses]), form)
+
     found.append(
       [
         *(name, str(len(courses))),

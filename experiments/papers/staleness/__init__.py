@@ -1,1 +1,1 @@
-"""What rollouts that are several iterations behind do to learning."""
+"""How rollouts from the weights of several iterations ago change learning."""

@@ -9,7 +9,7 @@ from experiments.sweeps import courses
 from experiments.tables import cells as cells_lib
 from experiments.tables import intervals
 
-HEADER = ('method', 'rate', 'behind', 'seeds', 'mean reward', 'to 0')
+HEADER = ('method', 'rate', 'lag', 'seeds', 'mean reward', 'to 0')
 
 
 def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
@@ -22,12 +22,18 @@ def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
     {'method': sweep.METHODS, sweep.RATE: sweep.RATES}
   ):
     own = [row for row in rows if setting.items() <= row['setting'].items()]
-    by_seed = lambda name, own=own: _by_seed(own, name)
+
+    def by_seed(name, own=own):
+      return _by_seed(own, name)
+
     area, final, entropy = map(
       by_seed, (courses.AREA, courses.FINAL, courses.ENTROPY)
     )
     gains = intervals.against(area, '0')
-    mean = lambda seeds: f'{np.mean(list(seeds.values())):.3f}'
+
+    def mean(seeds):
+      return f'{np.mean(list(seeds.values())):.3f}'
+
     for behind, seeds in area.items():
       effect, interval, _ = cells_lib.comparison_text(gains.get(behind))
       cells = [setting['method'], f'{setting[sweep.RATE]:g}', behind]
@@ -37,7 +43,7 @@ def all_tables(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
 
 
 def _by_seed(rows, name):
-  """Iterations behind -> seed -> a number of the run."""
+  """Iterations of lag -> seed -> a number of the run."""
   found: dict[str, dict[int, float]] = {}
   for row in rows:
     seeds = found.setdefault(str(row['setting'][sweep.STALENESS]), {})

@@ -4,7 +4,7 @@
     --out=experiments/papers/worlds/influence.jsonl
 
 In every world that has a table: the rows are the rollouts of GRPO's ITERATIONS,
-of which all have the start as the reference, so that behind the first every KL
+of which all have the start as the reference, so that after the first every KL
 has something to measure; the weights are those after GRPO's optimizer steps on
 them, so that ratios have moved as far as they do at the end of an iteration.
 All methods see the first GROUPS of these prompts as one minibatch, and before
@@ -75,7 +75,7 @@ class Moved(NamedTuple):
 
 
 def moved_rows(world: str) -> list[Moved]:
-  """Of each of ITERATIONS.
+  """The rows of each of ITERATIONS, with the weights before and after it.
 
   The weights before are those at the end of a shorter run, which draws the same
   (tier E2).
@@ -169,9 +169,9 @@ def measured(world: str, name: str, given: list[Moved]) -> influences.Line:
         found = compared(forward, methods, parts, states)
       except (AssertionError, AttributeError, TypeError, ValueError):
         # Tracing each of them takes longer than all at once.
-        traced = lambda methods, parts=parts: numbers_of(
-          forward, methods, parts, states
-        )
+        def traced(methods, parts=parts):
+          return numbers_of(forward, methods, parts, states)
+
         methods = influence.tracing(traced, methods)
         found = compared(forward, methods, parts, states)
       # What a selector changes is not seen on given rows.
@@ -204,9 +204,12 @@ def main(argv):
   path = _OUT.value
   lines = metrics.read_jsonl(path) if os.path.exists(path) else []
   known = {(line['world'], line['method']) for line in lines}
-  missing = lambda world, names, baseline: [
-    name for name in names if name != baseline and (world, name) not in known
-  ]
+
+  def missing(world, names, baseline):
+    return [
+      name for name in names if name != baseline and (world, name) not in known
+    ]
+
   for world in (*sweep.COMPARED, *sweep.WORLDS):
     names = missing(world, sweep.methods_of(world), sweep.BASELINE)
     given = moved_rows(world) if names else []

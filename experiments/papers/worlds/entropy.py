@@ -4,7 +4,8 @@ Accuracy R and entropy H are those of the sampled rows of each iteration, as in
 their training curves; `entropy_mechanism` reads evaluations instead.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+import operator
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,9 @@ def claims(
   """
   lines = [line for line in lines if 'failed' not in line]
   fitted = [numbers(line) for line in lines]
-  of = lambda name: [run[name] for run in fitted]
+
+  def of(name):
+    return [run[name] for run in fitted]
 
   def less(name):
     ours, other = (np.array(of(f'{name} {x}')) for x in LINES)
@@ -130,10 +133,9 @@ def _judged(
   contrary: it lies on the other side.
   """
   low, high = intervals.mean_interval(np.array(values))
-  beyond: Callable[[float, float], bool] = lambda x, y: x > y
-  limit, near, far = above, low, high
+  beyond, limit, near, far = operator.gt, above, low, high
   if below is not None:
-    beyond, limit, near, far = (lambda x, y: x < y), below, high, low
+    beyond, limit, near, far = operator.lt, below, high, low
   assert limit is not None  # one of the two is given
   verdict = 'not seen'
   if beyond(near, limit):

@@ -37,7 +37,7 @@ def line(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers(row, columns):
-  """By name; of 'A - B' the difference of two metrics."""
+  """The metrics of a row by name; 'A - B' is the difference of two metrics."""
   found = {}
   for name, metric in columns.items():
     parts = metric.split(' - ')

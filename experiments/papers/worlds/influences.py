@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 
 def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
-  """The line of a method by `influence_run`, from a short run of its own."""
+  """The line of a method by `influence_run`, from its own short run."""
   name = setting['method']
   config = sweep_runs.Run(setting).config
   against = where.baseline_of(name)
@@ -39,7 +39,10 @@ def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
 
 def line(world: str, name: str, found: dict[str, Any]) -> Line:
   """`found` has NUMBERS, whether it acts, and by piece its cos and ratio."""
-  rounded = lambda x: round(float(x), 5)
+
+  def rounded(x):
+    return round(float(x), 5)
+
   return {
     'world': world,
     'method': name,
@@ -67,12 +70,14 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
 
 
 def acts(name: str, found: dict[str, Line]) -> bool:
-  """As was measured; without a line, as the baseline, it counts as acting."""
+  """Whether a method was measured to act; without a line it counts as
+  acting.
+  """
   return name not in found or found[name]['acts']
 
 
 def cells(line: Line | None) -> list[str]:
-  """Of HEADER; empty without a line.
+  """The cells of HEADER; empty without a line.
 
   The last: cosine and ratio by piece that the baseline lacks, against the
   method without it.

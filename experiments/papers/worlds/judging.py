@@ -25,7 +25,7 @@ def verdict(sign: int | None, found: intervals.Comparison) -> str:
   separated = found.p <= intervals.FALSE_DISCOVERIES
   if sign is None:
     words = 'higher' if found.effect > 0 else 'lower'
-    return words if separated else 'not told apart'
+    return words if separated else 'not separated'
   if sign == 0:
     if separated and found.effect < 0:
       return 'contrary'

@@ -48,7 +48,7 @@ names, else to GRPO (in preferences to DPO; in proxy of RPO to DPO, of RTO and
 r_to_q to PPO) with its paired 95% over seeds, and whether it was seen: `seen`
 is separated in the claimed direction, `contrary` in the other; two seeds see
 nothing. Where the paper claims nothing of the kind, the verdict is `higher`,
-`lower` or `not told apart`. In `brief` all methods have one learning rate, the
+`lower` or `not separated`. In `brief` all methods have one learning rate, the
 best of those tuned in `stale`. One seed has no interval and tells nothing. Of
 the others the headline of the paper, as the method's file gives it, and the
 world in which a test shows that the method changes the gradient or the

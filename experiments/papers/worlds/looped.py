@@ -1,4 +1,4 @@
-"""Worlds whose methods are judged on columns of their own.
+"""Worlds whose methods are judged on their own columns.
 
 Runs of `modes` and `windows` go through the loop: sets of evaluation, windows.
 Methods have claims on several numbers, against a baseline of the world.
@@ -41,7 +41,9 @@ class Looped:
     return next(iter(self.rates))
 
   def settings(self, config: str) -> list[Setting]:
-    """Of every method the runs that choose its rate, and those at that rate."""
+    """Lists the runs that choose every method's rate, and those at that
+    rate.
+    """
     found = []
     for name, rate in self.rates.items():
       more = self.common | self.own.get(name, {})

@@ -21,7 +21,7 @@ Numbers = dict[str, dict[int, float]]  # method -> seed -> number
 
 
 def runs(lines: Iterable[Line], world: str) -> list[Line]:
-  """Of the comparison; failed ones are left out."""
+  """The runs of the comparison, without failed ones."""
   return [
     line
     for line in lines
@@ -59,7 +59,9 @@ def methods(lines: list[Line], world: str) -> Cells:
 
 
 def _mean(rows, when, name):
-  """Of all runs; empty where one of them does not have the number."""
+  """The mean over all runs; empty where one of them does not have the
+  number.
+  """
   numbers = [row[when].get(name) for row in rows]
   known = all(x is not None for x in numbers)
   return f'{np.mean(numbers):.3f}' if known else ''

@@ -2,7 +2,7 @@
 
 `brief` first, where all have one rate.
 
-'none' is no claim of the paper against GRPO.
+'none' is not a claim of the paper against GRPO.
 """
 
 from experiments.papers.worlds import trials
@@ -34,7 +34,7 @@ CLAIMS = {
   **dict.fromkeys(('dro', 'copg', 'spo', 'p3o_v1', 'p3o_v2'), _NONE),
 }
 # Named before their further seeds ran: rows of the first three seeds without
-# correction (the first five), and of `stale`. Judged on these seeds alone, with
+# correction (the first five), and of `stale`. Judged on these seeds only, with
 # a correction for these rows.
 FAMILY = (
   *('expert_iteration', 'clip_higher', 'lite_ppo', 'gspo', 'ppo'),
@@ -47,8 +47,8 @@ METHODS = {
   'clip_higher': trials.NO_FILTER,
   'riskpo': {'method.credit.BundleRisk.bundle': 4},  # 5 does not divide 32
 }
-# Named before they ran: with seeds of their own and GRPO beside them, as the
-# start was made anew. `grpo@` shows what averaging and the KL do.
+# Named before they ran: with their own seeds and GRPO beside them, as the
+# start was made again. `grpo@` shows what averaging and the KL do.
 LATER = {
   **dict.fromkeys(('grpo', 'grpo@token_mean', 'grpo@no_kl'), {}),
   **dict.fromkeys(('copo', 'egpo', 'gdc', 'nthr', 'pf_ppo', 'rep_exp'), {}),
@@ -78,7 +78,7 @@ LATER_CLAIMS = {
   **dict.fromkeys(('grpo@token_mean', 'grpo@no_kl'), _NONE),
   'rep_exp': trials.PASS,
 }
-# The last batch, named before it ran, again beside GRPO on a start made anew.
+# The last batch, named before it ran, again beside GRPO on a start made again.
 LAST = {
   **dict.fromkeys(('grpo', 'ppo', 'direct_advantage', 'reg_grpo'), {}),
   **dict.fromkeys(('adaptive_kl', 'spo_chain'), {}),

@@ -9,7 +9,7 @@ python -m experiments.papers.worlds.excerpt --workdir=runs/worlds
   --out=experiments/papers/worlds/results.jsonl
 python -m experiments.table --paper=worlds --update
 
-In a comparison every method has a learning rate of its own: the best of `rates`
+In a comparison every method has its own learning rate: the best of `rates`
 by the mean reward of the last third of a run, whose seed is not among those of
 the comparison.
 """
@@ -84,7 +84,7 @@ class World:
     files; at the rate `best`. start_numbers: of the start by the names of
     `tables.METRICS`, where GRPO has no gradient and stays there. other_seeds:
     at other rates than the best; None: as many. problems: of the evaluation.
-    family: methods that are judged on `further_seeds` alone, which follow the
+    family: methods that are judged only on `further_seeds`, which follow the
     first `seeds`; the baseline has them, too.
   """
 
@@ -197,7 +197,7 @@ WORLDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Later:
-  """Methods of a world that ran later, on a start that was made anew.
+  """Methods of a world that ran later, on a start that was made again.
 
   The baseline is among them. Seeds follow those of the world from `first`.
   """

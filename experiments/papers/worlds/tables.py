@@ -62,7 +62,10 @@ def rates(lines: Iterable[Line], world: str) -> dict[str, dict[float, float]]:
       setting = line['setting']
       scores = found.setdefault(setting['method'], {})
       scores.setdefault(setting[trials.RATE], []).append(tuning_score(line))
-  mean = lambda scores: {rate: float(np.mean(x)) for rate, x in scores.items()}
+
+  def mean(scores):
+    return {rate: float(np.mean(x)) for rate, x in scores.items()}
+
   return {method: mean(scores) for method, scores in found.items()}
 
 
@@ -111,10 +114,10 @@ def _at_their_rates(lines, world):
 
 
 def judged_together(lines: Iterable[Line], world: str) -> list[list[Line]]:
-  """Runs of a comparison in parts, each with a correction of its own.
+  """Runs of a comparison in parts, each with its own correction.
 
   Two where a family has further seeds: the first seeds, and those; else one.
-  Every batch of later runs is a part of its own.
+  Every batch of later runs is a separate part.
   """
   lines = list(lines)
   parts = [compared(lines, world)]
@@ -186,8 +189,10 @@ def standing(runs: list[Line], world: str) -> Cells:
   gains = intervals.against(ranked, sweep.BASELINE)
   table = [['', 'method', 'seeds', first, 'to GRPO', '95% paired']]
   table[0] += [cells_lib.ADJUSTED, *others, *influences.HEADER]
-  key = lambda n: (n in nil, -_mean_of(found[first][n]))
-  for rank, name in enumerate(sorted(found[first], key=key), start=1):
+  order = sorted(
+    found[first], key=lambda n: (n in nil, -_mean_of(found[first][n]))
+  )
+  for rank, name in enumerate(order, start=1):
     row = [influences.NIL if name in nil else str(rank), name]
     row += [str(len(found[first][name])), _text(found[first][name])]
     row += cells_lib.comparison_text(gains.get(name))
@@ -216,7 +221,7 @@ def seen(lines: list[Line], world: str) -> dict[str, profile.Seen]:
   """Method -> its claim and what was found, in the order of the world.
 
   p-values are adjusted for the methods of a part that act, for each metric
-  alone; a method of two parts is judged in the last.
+  only; a method of two parts is judged in the last.
   """
   found = {}
   for runs in judged_together(lines, world):
@@ -270,7 +275,10 @@ def tuning(lines: list[Line], world: str) -> Cells:
 def world(lines: Sequence[Line], name: str) -> Cells:
   """All rates and methods of a world, by what its runs reached."""
   lines = of_world(lines, name)
-  key = lambda line: (_method(line), line['setting'][trials.RATE])
+
+  def key(line):
+    return (_method(line), line['setting'][trials.RATE])
+
   names = (*METRICS, 'area')
   found = {metric: by_seed(lines, metric, key) for metric in names}
   acting = influences.of_world(name)

@@ -8,7 +8,7 @@ from experiments.flags import configuration
 @dataclasses.dataclass(frozen=True)
 class Place:
   """world: of configs/. sets: changes of the method, as `--set` without
-  `method.`. loop: what it changes is seen in rollouts or draws alone.
+  `method.`. loop: what it changes is seen in rollouts or draws only.
   """
 
   world: str
@@ -86,7 +86,7 @@ _CHAIN = (
     'rebel',
   ),
   *('sft', 'spo', 'sppo'),
-  # Against samples of an opponent, for which half of a group stands.
+  # Against samples of an opponent, which fill half of a group.
   *('infalign', 'ipo_md', 'nash_md', 'pairwise_rl', 'rso', 'xpo'),
   # With other weights as the policy that they read.
   *('r_to_q', 'rto'),
@@ -187,7 +187,7 @@ WHERE = {
 } | _PLACES
 NOWHERE = {
   'annotator_mixture': 'reads who compared (configs/annotators.py)',
-  'did': 'measures alone, and trains as online_dpo',
+  'did': 'measures only, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'rule_reasoner': 'shares follow the rewards of domains, of which a start '
@@ -196,7 +196,7 @@ NOWHERE = {
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
 }
-# Mechanisms of their own beside a method: against the method without them.
+# Separate mechanisms beside a method: against the method without them.
 VARIANTS = {
   **{
     f'ppo_max@{name}': Place('chain')
@@ -223,7 +223,7 @@ VARIANTS = {
     )
   },
 }
-# Variants that are a method of their own, not a change of the method's.
+# Variants that are a separate method, not a change of the method's.
 ALONE = ('parrot@groups',)
 # What switches a part of a piece off: without it the gradient is another one.
 PARTS = {
@@ -238,12 +238,12 @@ PARTS = {
 # Pieces that their baselines lack and that change nothing there, with reasons.
 IDLE: dict[str, dict[str, str]] = {
   'disco': {
-    'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are no KL, and '
-    'their mean lies below the limit'
+    'losses.1.KLConstraint': 'rows of a teacher: the log-ratios are not a KL, '
+    'and their mean lies below the limit'
   },
   'digi_q': {
     'weights.0.SampledRows': 'rows of the world are all sampled: recorded ones '
-    'teach its critics alone'
+    'teach only its critics'
   },
   'ppdpp': {
     'shaping.0.TurnRewards': 'turns cost equally much: standardised returns '
@@ -257,12 +257,12 @@ IDLE: dict[str, dict[str, str]] = {
 
 
 def place_of(name: str) -> Place:
-  """Of a method of WHERE or VARIANTS."""
+  """The place of a method of WHERE or VARIANTS."""
   return VARIANTS[name] if name in VARIANTS else WHERE[name]
 
 
 def baseline_of(name: str) -> str:
-  """What it is compared with: of a variant the method, but for ALONE."""
+  """What it is compared with; a variant with its method, except in `ALONE`."""
   method, variant, _ = name.partition('@')
   if variant and name not in ALONE:
     return method

@@ -116,6 +116,7 @@ class _Metadata:
 
   def __init__(self, fields: Mapping[str, Any], path: str):
     self.fields, self.path = fields, path
+    self.architecture = ''  # of which 'ARCH.' in a key is the beginning
     self.architecture = self.need('general.architecture', str)
 
   def get(
@@ -134,7 +135,7 @@ class _Metadata:
     return value
 
   def need(self, key: str, kind: type, many: bool = False) -> Any:
-    """As get; a missing one is an error."""
+    """Like `get`, but raises ValueError if the key is missing."""
     value = self.get(key, kind, None, many)
     if value is None:
       raise ValueError(f'{self.path} has no metadata {self._full(key)}')
@@ -153,7 +154,7 @@ class _Metadata:
     return value
 
   def _full(self, key: str) -> str:
-    return key.replace('ARCH.', f'{getattr(self, "architecture", "")}.')
+    return key.replace('ARCH.', f'{self.architecture}.')
 
   def _value(self, key: str) -> Any:
     try:

@@ -21,7 +21,7 @@ from rl_jax.models.transformer import ModelConfig
 
 HEAD = 'score.weight'
 _CAUSAL, _CLASSIFIER = 'ForCausalLM', 'ForSequenceClassification'
-# The text model alone; the plain name has an encoder of images, too.
+# The text model only; the plain name has an encoder of images, too.
 _OTHER_NAMES = {'Gemma3ForCausalLM': f'Gemma3Text{_CLASSIFIER}'}
 
 
@@ -34,7 +34,7 @@ def name_of(architecture: str) -> str:
 def check_writes(source: str) -> None:
   """Raises ValueError if the model of that path is a classifier.
 
-  It has no head of logits of its own: what it would write is noise.
+  It has no head of logits: what it would write is noise.
   """
   path = os.path.join(source, 'config.json')
   if not os.path.isfile(path):
@@ -48,7 +48,9 @@ def check_writes(source: str) -> None:
 
 
 def fields(config: Mapping[str, Any]) -> dict[str, Any]:
-  """Of ModelConfig. There is no head of logits, so none of its own is read."""
+  """The fields of ModelConfig. A classifier has no head of logits: none is
+  read.
+  """
   return {
     'value_head': True,
     'tied_embeddings': True,
@@ -123,5 +125,5 @@ def with_pad(tokenizer: Any, token: str) -> Any:
     )
   found = tokenizer.backend.token_to_id(token)
   if found is None:
-    raise ValueError(f'--pad_token={token!r} is no token of the model')
+    raise ValueError(f'--pad_token={token!r} is not a token of the model')
   return dataclasses.replace(tokenizer, pad_id=found)

@@ -53,7 +53,7 @@ def fits(architecture: str, cfg: ModelConfig) -> bool:
   """Whether the architecture has the model's experts, or none as it."""
   if architecture not in (QWEN3, OLMOE):
     return not cfg.num_experts
-  # OLMoE has no size of heads of its own.
+  # OLMoE has no field for the size of heads.
   whole = architecture == QWEN3 or cfg.num_heads * cfg.head_size == cfg.width
   return bool(cfg.num_experts) and cfg.window is None and whole
 

@@ -80,20 +80,20 @@ def export_hf(
 def _check_classifier(cfg: ModelConfig, params: Mapping[str, Any]) -> None:
   """Raises ValueError unless the value head is a linear one of one output."""
   if 'value_head' not in params:
-    raise ValueError('a model without value head is no sequence classifier')
+    raise ValueError('a model without value head is not a sequence classifier')
   if critic.has_own(cfg):
     raise ValueError(
-      "a value head with layers of its own (model.critic = 'own') is no "
+      "a value head with separate layers (model.critic = 'own') is not a "
       'sequence classifier'
     )
   if cfg.value_layers > 1:
     raise ValueError(
-      f'a value head of {cfg.value_layers} layers is no sequence classifier: '
-      'set model.value_layers=1'
+      f'a value head of {cfg.value_layers} layers is not a sequence '
+      'classifier: set model.value_layers=1'
     )
   if cfg.num_values > 1:
     raise ValueError(
-      f'a value head with model.num_values = {cfg.num_values} outputs is no '
+      f'a value head with model.num_values = {cfg.num_values} outputs is not a '
       'sequence classifier, which has one'
     )
 

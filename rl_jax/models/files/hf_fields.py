@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.models.files import hf_experts
 from rl_jax.models.transformer import ModelConfig
 
@@ -107,7 +108,7 @@ def architecture_of(
   plain = {
     name: ModelConfig.__dataclass_fields__[name].default for name in names
   }
-  mine = {name: getattr(cfg, name) for name in sorted(names)}
+  mine = checks.values(cfg, sorted(names))
   for architecture, switches in architectures.items():
     if {**plain, **switches} != mine:
       continue

@@ -142,7 +142,7 @@ def import_hf(directory: str, mesh: Any = None, **overrides):
 
 
 def import_weights(directory: str, mesh: Any = None, **overrides):
-  """As import_hf, without a tokenizer: (ModelConfig, params)."""
+  """Imports as import_hf does, without a tokenizer: (ModelConfig, params)."""
   path = os.path.join(directory, 'config.json')
   cfg = config_from_hf(directories.read_json(path), path)
   tensors, head = open_safetensors(directory), {}

@@ -9,6 +9,7 @@ which both read.
 from collections.abc import Mapping
 from typing import Any
 
+from rl_jax import checks
 from rl_jax.models import rope as rope_lib
 from rl_jax.models.files.hf_fields import given
 from rl_jax.models.transformer import ModelConfig
@@ -66,7 +67,7 @@ def _scaling(rope, config) -> rope_lib.Scaling | None:
 
 
 def _yarn(rope, original: int, context: int) -> rope_lib.YarnScaling:
-  """As transformers 5 fills in what a file leaves out."""
+  """Fills in what a file leaves out, by the defaults of transformers 5."""
   factor = rope.get('factor')
   factor = context / original if factor is None else float(factor)
   scales = [rope.get(name) for name in ('mscale', 'mscale_all_dim')]
@@ -108,7 +109,7 @@ def _written_scaling(scaling) -> dict[str, Any] | None:
   }
   if isinstance(scaling, rope_lib.YarnScaling):
     names = ('attention_factor', 'beta_fast', 'beta_slow', 'truncate')
-    own = {name: getattr(scaling, name) for name in names}
+    own = checks.values(scaling, names)
     return {'rope_type': 'yarn', **fields, **own}
   return {
     'rope_type': 'llama3',

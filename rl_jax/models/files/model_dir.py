@@ -154,7 +154,9 @@ def _own_config(directory: str) -> ModelConfig:
 
 def _reader(view) -> placement.LeafReader:
   # Scalars have no axis to slice.
-  read = lambda index: view[index] if index else view[()]
+  def read(index):
+    return view[index] if index else view[()]
+
   return placement.LeafReader(read, tuple(range(len(view.get_shape()))))
 
 

@@ -244,7 +244,7 @@ def _check_base(init: Any, path: str) -> None:
 
 
 def _name(target: str, layer: int) -> str:
-  """Of a tensor; `{}` stands for A or B."""
+  """The name of an adapter's tensor; `{}` stands for A or B."""
   return f'{_PREFIX}{_MODULES[target].format(layer)}.lora_{{}}.weight'
 
 

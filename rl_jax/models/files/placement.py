@@ -38,7 +38,7 @@ def place(
   dtype: str,
   layout: jax.sharding.NamedSharding | None = None,
 ) -> jax.Array:
-  """The leaf on its devices; each process reads the shards of its own.
+  """The leaf on its devices; each process reads its own shards.
 
   layout: None is the default device. The buffers may be donated.
   """

@@ -166,7 +166,7 @@ def fill(
 ) -> dict[str, Any]:
   """The parameters, read in blocks straight to their devices.
 
-  With a mesh each device gets its shard alone. However large a leaf is, the
+  With a mesh each device gets its shard only. However large a leaf is, the
   host holds a few blocks (see placement).
 
   Raises: ValueError naming the leaves that nothing reads, or a leaf of origin

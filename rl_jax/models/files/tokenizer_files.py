@@ -64,7 +64,7 @@ def load_tokenizer(directory: str, size: int | None = None) -> Tokenizer:
   tokenizer's own end token: chat models often have two.
   size: of the model's vocabulary. Special tokens beyond it that the chat
   template does not name are left out: Gemma 3 has one for images, also where
-  the model reads text alone.
+  the model reads text only.
 
   Raises: ValueError naming the missing file or token.
   """
@@ -142,7 +142,7 @@ def _read_backend(path: str) -> Any:
 
 
 def _within(backend: Any, size: int, template: str, path: str) -> Any:
-  """Without special tokens beyond a vocabulary, but for the template's."""
+  """Drops special tokens beyond the vocabulary, except the template's."""
   beyond = {
     i: token.content
     for i, token in backend.get_added_tokens_decoder().items()

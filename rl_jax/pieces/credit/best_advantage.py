@@ -13,7 +13,7 @@ from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 class BestAdvantage(Credit):
   """w = 1 on the row of a group with the largest A if A > threshold, else 0.
 
-  A is what credit before it leaves: Q - V of critics, or behind GroupCenter the
+  A is what credit before it leaves: Q - V of critics, or after GroupCenter the
   reward less the group's mean. Of valid rows; equal best ones share the 1. With
   groups of one row and a threshold below all A it is behaviour cloning.
   Source: "Digi-Q: Learning Q-Value Functions for Training Device-Control

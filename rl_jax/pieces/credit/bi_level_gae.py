@@ -18,7 +18,7 @@ class BiLevelGAE(Credit):
     A(e_k) = d_k + gamma_turn lam A(e_{k+1})
     A_t = gamma V_{t+1} - V_t + gamma lam A_{t+1} before e_k
 
-  V behind the last turn is 0. gamma_turn = gamma is GAE where turns have one
+  V after the last turn is 0. gamma_turn = gamma is GAE where turns have one
   token.
   Source: "RAGEN: Understanding Self-Evolution in LLM Agents via Multi-Turn
   Reinforcement Learning"; ragen/trainer/core_algos.py, which finds turns by

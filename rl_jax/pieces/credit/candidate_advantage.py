@@ -22,7 +22,7 @@ class CandidateAdvantage(Credit):
 
   The rows of a group are candidates for one step; V is extras
   'candidate_value_B', the mean reward of completions. With `critic` it is
-  sigmoid of the value head behind the step (trained by losses.CandidateValue),
+  sigmoid of the value head after the step (trained by losses.CandidateValue),
   and that reward only where the response ends with the step. Rewards are
   unshaped: the credit that comes in is not read. The mean is over the rows with
   'candidate_B' 1; the others get 0. rollouts/wrappers/candidate_steps.py fills
@@ -50,7 +50,10 @@ class CandidateAdvantage(Credit):
       ends_B = row_inputs.read(traj, 'candidate_ends_B')
       value_B = jnp.where(ends_B > 0, value_B, head_B)
     kept_B = row_inputs.read(traj, 'candidate_B') * traj.valid_B
-    grouped = lambda x: by_group(x, traj.group_size)
+
+    def grouped(x):
+      return by_group(x, traj.group_size)
+
     return CreditOut(
       ungroup(masked_center(grouped(value_B), grouped(kept_B), axis=1))
     )

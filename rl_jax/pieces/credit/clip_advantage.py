@@ -12,7 +12,7 @@ class ClipAdvantage(Credit):
   """clip(A, -limit, limit), by row or by token.
 
   Source: "Secrets of RLHF in Large Language Models Part I: PPO"; OpenLMLab/
-  MOSS-RLHF ppo_trainer.py, behind whitening.
+  MOSS-RLHF ppo_trainer.py, after whitening.
   """
 
   limit: float = ranged(0.5, 0.0, open_low=True)  # in units of the advantage

@@ -29,7 +29,7 @@ class ComponentReturns(ValueTarget):
     return len(self.components) + 1
 
   def resolve(self, method) -> 'ComponentReturns':
-    """With the constants of the method's Lagrangian, if it has one."""
+    """Takes the constants of the method's Lagrangian, if it has one."""
     for one in method.credit:
       if 'component_returns' in one.offers:
         return self.replace(**one.offers['component_returns'])

@@ -17,7 +17,7 @@ class ConservativeTarget(ValueTarget):
 
     Q(s, a) = V(s) + alpha (log pi(a|s) - max_v log pi(v|s)),  V as DuelingQ
 
-  s' is what the policy faces at its next trained token; behind the last one Q
+  s' is what the policy faces at its next trained token; after the last one Q
   is 0. All values are those of the weights that sampled. With the policy itself
   as reference it is Q-learning's r + gamma max_v Q(s', v), which trusts values
   of tokens that nobody has tried. A reward [B] is placed on the last trained
@@ -36,7 +36,7 @@ class ConservativeTarget(ValueTarget):
   needs = ('value_heads', _FAVOURITE)
 
   def resolve(self, method) -> 'ConservativeTarget':
-    """With alpha and V of the method's DuelingQ.
+    """Takes alpha and V of the method's DuelingQ.
 
     Raises ValueError if there is none, or another alpha, or if transforms of
     the logits take out tokens that the reference may favour.

@@ -14,7 +14,7 @@ from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 class DiscountedReturn(Credit):
   """A_t = r_t + gamma A_{t+1} over trained tokens.
 
-  Tokens outside the mask are skipped: the return behind them passes through
+  Tokens outside the mask are skipped: the return after them passes through
   undiscounted, and rewards on them are dropped. A reward [B] is placed on the
   last trained token.
   Source: REINFORCE++; verl core_algos.py

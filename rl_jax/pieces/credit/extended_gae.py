@@ -17,9 +17,9 @@ class ExtendedGAE(Credit):
     delta_t = r_t + gamma V_{t+1} - V_t,  A_t = delta_t + gamma lam A_{t+1}
     waiting: V_{T+1} := V_T, so that with gamma 1 the last delta is r_T
 
-  A response waits if it goes on in the next iteration (extras['waits_B']). One
-  that ended, by itself or at the token limit, has its outcome reward and V = 0
-  after its last token; an outcome reward [B] of a waiting one is not read.
+  A response waits if it continues in the next iteration (extras['waits_B']).
+  One that ended, by itself or at the token limit, has its outcome reward and V
+  = 0 after its last token; an outcome reward [B] of a waiting one is not read.
   Tokens outside the mask pass credit through, as in GAE.
   Source: "Truncated Proximal Policy Optimization", EGAE, from reviews and
   digests.

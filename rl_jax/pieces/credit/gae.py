@@ -22,7 +22,7 @@ class GAE(Credit):
   """A_t = delta_t + gamma lam A_{t+1}, delta_t = r_t + gamma V_{t+1} - V_t.
 
   V and A after the last token are 0, also for truncated responses. Tokens
-  outside the mask are skipped: the value and advantage behind them pass through
+  outside the mask are skipped: the value and advantage after them pass through
   undiscounted, and rewards on them are dropped. A reward [B] is placed on the
   last trained token.
   Source: "High-Dimensional Continuous Control Using Generalized Advantage

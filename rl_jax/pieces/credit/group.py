@@ -33,7 +33,7 @@ class GroupCenter(Credit):
 
   A group with fewer than two valid rows has advantage 0, and equal rewards give
   exactly 0. (verl keeps A = R for a group of one.)
-  Source: DeepSeekMath (GRPO); alone it is the advantage of Dr. GRPO.
+  Source: DeepSeekMath (GRPO); by itself it is the advantage of Dr. GRPO.
   """
 
   min_group_size = 2

@@ -23,14 +23,14 @@ class HierarchicalGAE(Credit):
   """A_t = A_high on sub-goal, A_low on action, A_term on switch tokens.
 
     A_low   GAE over turns with V_low; at the end of a segment the next value is
-            V_high of the next one, and the recursion begins anew
+            V_high of the next one, and the recursion begins again
     A_high  GAE over segments: R_k + g^n V_high' - V_high, then g^n lam_segment
     A_term  (rewards to the end of the segment + V_high of the next) - V_term
 
   A segment is the turns of one sub-goal, whose tokens count in its first turn
-  alone. All tokens of a turn without an action have A_low. Behind an episode
-  that has not finished the values are 0, or with `bootstrap` its own last V_low
-  and V_high, so that failure at the limit of turns lowers no value; the authors
+  only. All tokens of a turn without an action have A_low. After an episode that
+  has not finished the values are 0, or with `bootstrap` its own last V_low and
+  V_high, so that failure at the limit of turns lowers no value; the authors
   have it on for ALFWorld and off for WebShop and in their defaults.
   normalise: each level has mean 0 and deviation 1 over the turns of valid rows
   that use it, and is 0 where these differ by no more than float32 rounding.

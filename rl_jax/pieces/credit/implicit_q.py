@@ -58,7 +58,7 @@ class ImplicitAdvantage(Credit):
 class ImplicitTargets(ValueTarget):
   """ret = (min(Q_1, Q_2), r_t + gamma V(s'), the same) for V, Q_1 and Q_2.
 
-  s' is what the policy faces at its next trained token; behind the last one V
+  s' is what the policy faces at its next trained token; after the last one V
   is 0. The Q are those of the target copy, a moving average of the weights, V
   is that of the weights that were scored, all without gradient. A reward [B] is
   placed on the last trained token.

@@ -82,7 +82,9 @@ class Lagrangian(Credit):
     return multipliers.initial(len(self.components))
 
   def _advantages(self, traj: Trajectories) -> Array:
-    """Of the components and the divergence: [H, B], by values [H, B, T]."""
+    """Advantages of the components and of the divergence, [H, B]; [H, B, T]
+    with values.
+    """
     if self.baseline == 'values':
       mask = loss_mask(traj) * traj.valid_B[:, None]
       found = component_advantages(self.components, traj, self.gamma, self.lam)

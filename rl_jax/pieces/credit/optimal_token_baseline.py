@@ -18,7 +18,7 @@ class OptimalTokenBaseline(Credit):
   is the squared norm of the gradient of log pi(y_s) in the logits: the variance
   of the update from token t is least with such a baseline. The sums are over
   valid rows with a trained token at position t of the response; of a row that
-  is the only one there b_t = 0, and so behind the end of all others. pi is the
+  is the only one there b_t = 0, and so after the end of all others. pi is the
   sampling policy; no gradient. G is the return [B], the same at all tokens, or
   what a piece before (DiscountedReturn) gives tokens. 0 for fewer than two
   valid rows.
@@ -37,7 +37,10 @@ class OptimalTokenBaseline(Credit):
     mask_BT = traj.mask_BT * traj.valid_B[:, None]
     if credit.ndim == 1:
       credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
-    group = lambda x: by_group(x, traj.group_size)
+
+    def group(x):
+      return by_group(x, traj.group_size)
+
     return_NGT, mask_NGT = group(credit), group(mask_BT)
     weight_NGT = group(_path_weight(traj))
     # Taking one return off first keeps equal ones exactly at 0.

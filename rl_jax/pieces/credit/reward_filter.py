@@ -27,7 +27,10 @@ class RewardAtLeast(Credit):
     chex.assert_rank(reward_B, 1)
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     passes_B = valid_B * (reward_B >= self.threshold)
-    sums = lambda x_B: by_group(x_B, traj.group_size).sum(1, keepdims=True)
+
+    def sums(x_B):
+      return by_group(x_B, traj.group_size).sum(1, keepdims=True)
+
     passes_NG = by_group(passes_B, traj.group_size)
     return CreditOut(
       ungroup(passes_NG * safe_divide(sums(valid_B), sums(passes_B)))

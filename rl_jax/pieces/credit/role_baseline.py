@@ -23,7 +23,7 @@ class RoleBaseline(Credit):
   State: b of each role, from 0.
   Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning"; spiral-rl/spiral, where each
-  actor has means of its own that are not saved.
+  actor has its own means, which are not saved.
   """
 
   decay: float = ranged(0.95, 0.0, 1.0)
@@ -43,9 +43,10 @@ class RoleBaseline(Credit):
     role_B = traj.extras.get('role_B', zero_B).astype(jnp.int32) % self.roles
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     known_B = jnp.where(valid_B > 0, reward_B, 0.0)
-    total = lambda x_B: jax.ops.segment_sum(
-      x_B * valid_B, role_B, num_segments=self.roles
-    )
+
+    def total(x_B):
+      return jax.ops.segment_sum(x_B * valid_B, role_B, num_segments=self.roles)
+
     count_R = total(jnp.ones_like(known_B))
     mean_R = safe_divide(total(known_B), count_R)
     kept_R = self.decay**count_R

@@ -12,7 +12,7 @@ from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 class SegmentDifference(Credit):
   """A_t = V(c_{j+1}) - V(c_j) for tokens c_j < t <= c_{j+1}.
 
-  The value behind the last cut is the reward of the response; tokens up to the
+  The value after the last cut is the reward of the response; tokens up to the
   first cut get 0, so the segments add up to R - V(first cut). Reads extras
   'cut_BC' and 'cut_value_BC' (see rollouts/segment_values.py).
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
@@ -30,6 +30,9 @@ class SegmentDifference(Credit):
     position_T = jnp.arange(traj.mask_BT.shape[1])
     behind_BTC = cut_BC[:, None, :] < position_T[None, :, None]
     segment_BT = behind_BTC.sum(axis=2)  # 0: before the first cut
-    value = lambda i: jnp.take_along_axis(ends_BC, i, axis=1)
+
+    def value(i):
+      return jnp.take_along_axis(ends_BC, i, axis=1)
+
     difference_BT = value(segment_BT) - value(jnp.maximum(segment_BT - 1, 0))
     return CreditOut(jnp.where(segment_BT > 0, difference_BT, 0.0))

@@ -26,8 +26,8 @@ class SemanticEntropyScale(Credit):
     H = -mean over clusters of log P(C)          estimator 'monte_carlo'
     f(z) = 1 / (1 + z), 1 - z or exp(-z)
 
-  No gradient. Reads extras['cluster_id_B']; a row without an answer is a
-  cluster of its own.
+  No gradient. Reads extras['cluster_id_B']; a row without an answer is its own
+  cluster.
   Source: "SEED-GRPO: Semantic Entropy Enhanced GRPO for Uncertainty-Aware
   Policy Optimization", from a review and the maxent_grpo code, which has
   1 / (1 + z) and 'likelihood'.

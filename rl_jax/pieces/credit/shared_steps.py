@@ -11,7 +11,7 @@ from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.types import Array
 
-_END = -2  # the state behind the last turn
+_END = -2  # the state after the last turn
 
 
 @piece
@@ -20,7 +20,7 @@ class SharedSteps(Credit):
 
   A step is (state, action, next state), and with history = h the h steps before
   it are the same, too. Turns of unknown state or action are shared by none.
-  Behind their last turns all episodes are in one state, however they ended.
+  After their last turns all episodes are in one state, however they ended.
   Source: "SALT: Step-level Advantage Assignment for Long-horizon Agents via
   Trajectory Graph"; reconstructed from the abstract.
   """

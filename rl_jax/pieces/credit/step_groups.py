@@ -81,7 +81,10 @@ class StepGroups(Credit):
     """Centred returns of the turns of one group, by state."""
     state_S, width = _numbers(state_GK, known_GK)
     known_S, return_S = known_GK.ravel(), return_GK.ravel()
-    total = lambda x_S: jax.ops.segment_sum(x_S * known_S, state_S, width)
+
+    def total(x_S):
+      return jax.ops.segment_sum(x_S * known_S, state_S, width)
+
     # Off the smallest, so that equal returns have exactly 0.
     low_C = jax.ops.segment_min(return_S, state_S, width)
     shifted_S = jnp.where(known_S > 0, return_S - low_C[state_S], 0.0)

@@ -18,7 +18,7 @@ class TokenHiddenReward(Credit):
     tau = beta min over right rows of mean_k |s|
 
   No gradient. Groups without right or without wrong rows keep A. direction > 0
-  favours greedy accuracy, < 0 exploration; 0 trains the dominant tokens alone.
+  favours greedy accuracy, < 0 exploration; 0 trains the dominant tokens only.
   Source: "Token Hidden Reward" from public reviews; the rule is reconstructed,
   and so are tau (the heuristic of NTHR) and the values of direction.
   """

@@ -32,9 +32,15 @@ class TreeDifference(Credit):
     """[B] -> [B, T]."""
     credit, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit, 1)
-    read = lambda key: row_inputs.read(traj, key, self.reads[key])
+
+    def read(key):
+      return row_inputs.read(traj, key, self.reads[key])
+
     edge_BK = trees.edge_advantages(
-      *(credit, traj.valid_B, read('node_BK'), traj.group_size),
+      credit,
+      traj.valid_B,
+      read('node_BK'),
+      traj.group_size,
       scaled=self.scale == 'std',
     )
     return CreditOut(

@@ -38,10 +38,10 @@ def _turn_gae(fields: Any, reward: Array, traj: Trajectories):
 class TurnGAE(Credit):
   """A_k = delta_k + gamma lam A_{k+1}, delta_k = r_k + gamma V_{k+1} - V_k.
 
-  V_k is the value at the first trained token of turn k. Behind the last turn it
+  V_k is the value at the first trained token of turn k. After the last turn it
   is 0; with `bootstrap` it is V at the last token of a cut episode, of one that
   has not finished (by Reply.truncated or a limit of rollout.turns), or of a
-  response that goes on in the next iteration, as in ExtendedGAE: what the
+  response that continues in the next iteration, as in ExtendedGAE: what the
   policy would read next is in no record. A single response that ended at the
   token limit was judged and is not cut. All tokens of a turn have its
   advantage.

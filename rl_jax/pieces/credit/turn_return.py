@@ -32,10 +32,10 @@ class TurnReturn(Credit):
 class TurnLeaveOneOut(Credit):
   """A_k = G_k - mean of G_k over the other rows that have reached turn k.
 
-  The mean is over valid rows of the group; a row that is alone at its turn
-  keeps G_k. Unbiased: the baseline of a row does not depend on its own actions.
-  Centring the reward of each turn and summing what follows is not, as the
-  number of subtracted terms then depends on when the policy stops.
+  The mean is over valid rows of the group; a row that is the only one at its
+  turn keeps G_k. Unbiased: the baseline of a row does not depend on its own
+  actions. Centring the reward of each turn and summing what follows is not, as
+  the number of subtracted terms then depends on when the policy stops.
   Source: RLOO applied to the return of each turn; this code.
   """
 

@@ -28,10 +28,10 @@ class TwinAdvantage(Credit):
   """A = max(Q_1, Q_2)(s, a) - max(V_1, V_2)(s) of a row that is one action.
 
   The outputs of the value head are V_1, V_2, Q_1, Q_2: V before the first
-  trained token of the row, where the model has read the state, Q behind its
-  last one. A row that was cut is no whole action, and has A = 0. Rewards are
+  trained token of the row, where the model has read the state, Q after its
+  last one. A row that was cut is not a whole action, and has A = 0. Rewards are
   not read; values are of the weights that were scored. Rows of several actions
-  train critics alone, so what they get here is of no use.
+  train critics only, so what they get here is of no use.
   Source: "Digi-Q: Learning Q-Value Functions for Training Device-Control
   Agents"; DigiRL-agent/digiq trainer.py, which takes the larger of two, not the
   smaller.

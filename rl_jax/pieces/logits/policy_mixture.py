@@ -41,5 +41,5 @@ class PolicyMixture(LogitTransform):
 
 
 def _share(weight: Array | float, logits_RV: Array) -> Array:
-  """weight * logits, and 0 for weight 0: logits may be -inf behind a cut."""
+  """weight * logits, and 0 for weight 0: logits may be -inf after a cut."""
   return weight * jnp.where(weight > 0, logits_RV, 0.0)

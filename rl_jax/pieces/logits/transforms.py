@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
+from rl_jax.pieces import calls
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import NO_OTHERS, LogitContext, LogitTransform
 from rl_jax.types import Array
@@ -125,5 +126,6 @@ def apply_transforms(
         f'{type(transform).__name__} reads the value head, which beam search '
         'and rollout.speculative do not compute'
       )
-    logits_RV = transform(LogitContext(logits_RV, others, values_RH))
+    ctx = LogitContext(logits_RV, others, values_RH)
+    logits_RV = calls.logits(transform, ctx)
   return logits_RV

@@ -16,7 +16,7 @@ from rl_jax.pieces.roles import Loss, LossContext, LossOut
 class AspectRegression(Loss):
   """Mean over the labels of a batch of (V_a(prompt and response) - label_a)^2.
 
-  V_a is value head a behind the last trained token. Labels that are missing
+  V_a is value head a after the last trained token. Labels that are missing
   count nowhere.
   Source: the reward model of "Optimizing Safe and Aligned Language Generation:
   A Multi-Objective GRPO Approach", from the abstract; reconstructed.

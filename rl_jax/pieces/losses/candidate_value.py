@@ -16,7 +16,7 @@ from rl_jax.pieces.roles import LossContext, LossOut, ValueLoss
 class CandidateValue(ValueLoss):
   """coef * mean over states of -(q log sigmoid(V) + (1 - q) log sigmoid(-V)).
 
-  A state is that behind the candidate step of a row, V the value head there,
+  A state is that after the candidate step of a row, V the value head there,
   and q, from 0 to 1, the mean reward of the completions from it (extras
   'candidate_value_B'). Responses that end with their step have no such state.
   Source: "Improving Multi-Step Reasoning Abilities of Large Language Models

@@ -24,7 +24,7 @@ class CISPO(Loss):
   above; trl cuts at clip_high itself, not at 1 + clip_high.
   """
 
-  clip_low: float = ranged(0.2, 0.0, 1.0)  # 1 is no lower bound
+  clip_low: float = ranged(0.2, 0.0, 1.0)  # 1 is not a lower bound
   clip_high: float = ranged(0.28, 0.0)
   aggregation: Any = None  # overrides the method's
   per_token = True

@@ -26,7 +26,7 @@ class DuelingQ(Loss):
   V_1, V_2 the outputs of the value head:
     values: V = V_1 + V_2, all but V_1 without gradient, d = 0 (stage 1);
     residual: V = V_1 + V_2, V_1 without gradient (stage 2). V_2 starts at 0,
-      and with model.critic=residual V_1 has layers of its own, which stay;
+      and with model.critic=residual V_1 has separate layers, which stay;
     joint: V = V_1, trained with the logits from the start; not of the paper.
   Source: "B-Coder: Value-Based Deep Reinforcement Learning for Program
   Synthesis", sections 4 and 5, from the text; coefficients are ours.

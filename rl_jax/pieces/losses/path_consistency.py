@@ -26,7 +26,7 @@ _VALUE = LogNormaliser('target')
 class PathConsistency(Loss):
   """l_t = 1/2 (logp_t - (V_{t+1} - V_t))^2 + 1/2 (logp_t + ... - (R - V_t))^2.
 
-    V_t = log sum_v exp(logits of the target policy),   V = R behind the end
+    V_t = log sum_v exp(logits of the target policy),   V = R after the end
 
   The second sum runs over all trained tokens from t on. R = scale * A is the
   advantage of the row at its last token; logits are action values Q, so that

@@ -16,14 +16,14 @@ from rl_jax.types import static
 
 @piece
 class StepLabels(Loss):
-  """Mean over labelled steps of l(V behind the last token of the step, label).
+  """Mean over labelled steps of l(V after the last token of the step, label).
 
     hard   -y ls(V) - (1 - y) ls(-V), y = 1 where the label is above threshold
     soft   (sigmoid(V) - label)^2
 
   Labels are those of people or judges, 0 or 1, or the fraction of continuations
-  from behind the step that reach the answer (Monte Carlo). With truncate the
-  steps behind the first one whose label is at most threshold do not count.
+  after the step that reach the answer (Monte Carlo). With truncate the steps
+  after the first one whose label is at most threshold do not count.
   Source: Zhang et al., "The Lessons of Developing Process Reward Models in
   Mathematical Reasoning", 2025, sections 2 and 3 (read): hard labels with
   threshold 0 are best there. Reconstructed: no training code is released.

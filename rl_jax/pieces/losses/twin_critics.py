@@ -17,7 +17,7 @@ class TwinCritics(ValueLoss):
   """l_t = first_t sum_i (V_i - ret_i)^2 + last_t sum_i (Q_i - ret_{2+i})^2.
 
   i = 1, 2; first and last are 1 on the first and last trained token of a turn,
-  V is read before the one, Q behind the other (credit.TwinTargets). Q behind
+  V is read before the one, Q after the other (credit.TwinTargets). Q after
   the last turn of a cut episode has no target, as its next state is not known;
   a single response that ended at the token limit was judged and has one.
   In a batch of recorded and sampled rows only the recorded ones count; else all

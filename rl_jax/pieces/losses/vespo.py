@@ -40,6 +40,6 @@ class VESPO(Loss):
     bad_BT = adv_BT < 0
     power_BT = jnp.where(bad_BT, self.negative_power, self.positive_power)
     decay_BT = jnp.where(bad_BT, self.negative_decay, self.positive_decay)
-    # One exponential: w^power alone may overflow where phi is 0.
+    # One exponential: w^power by itself may overflow where phi is 0.
     phi_BT = jnp.exp(power_BT * log_w_BT - decay_BT * jnp.expm1(log_w_BT))
     return LossOut(-phi_BT * adv_BT * logp_BT, {'policy/row_weight': phi_BT})

@@ -19,7 +19,7 @@ def check_places(selector: str, prompts: Any) -> None:
   """
   last = len(prompts) - 1
   skipped = prompts.example_id(last) - last
-  if skipped:  # those behind the last usable one shift nothing
+  if skipped:  # those after the last usable one shift nothing
     raise ValueError(
       f'method.selector: {selector} reads the level of a prompt from its '
       f"place, but rollout.overlong_prompt='skip' left out {skipped} "

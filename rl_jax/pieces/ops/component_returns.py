@@ -54,7 +54,10 @@ def component_advantages(
   head is the baseline of advantage h.
   """
   check_components(names, traj)
-  last = lambda name: at_last_token(component(name, traj), traj.mask_BT)
+
+  def last(name):
+    return at_last_token(component(name, traj), traj.mask_BT)
+
   reward_BTH = jnp.stack([*map(last, names), divergence(traj)], axis=-1)
 
   def one(reward_BT, values_BT):

@@ -22,11 +22,12 @@ def turn_messages(traj: Trajectories, message_BT: Array, turns: int) -> Array:
     return jnp.full((traj.mask_BT.shape[0], turns), -1)
   said_BT = jnp.where(traj.kind_BT == ENVIRONMENT, message_BT, 0)
   said_BT = said_BT.astype(jnp.int32)
-  # Turn 0 has no turn before it: its messages fall into a column of their own.
+  # Turn 0 has no turn before it: its messages fall into their own column.
   answered_BT = jnp.where(traj.turn_BT > 0, traj.turn_BT - 1, turns)
-  largest = lambda x_T, index_T: jax.ops.segment_max(
-    x_T, index_T, num_segments=turns + 1
-  )
+
+  def largest(x_T, index_T):
+    return jax.ops.segment_max(x_T, index_T, num_segments=turns + 1)
+
   number_BK = jax.vmap(largest)(said_BT, answered_BT)[:, :turns]
   return jnp.maximum(number_BK, 0) - 1
 

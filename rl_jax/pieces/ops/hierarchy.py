@@ -95,7 +95,10 @@ def levels(
   high_BK, low_BK, term_BK = (
     h.view.total(places_BTH[..., i] * traj.values_BTH[..., i]) for i in range(3)
   )
-  later = lambda x_BK: jnp.pad(x_BK[:, 1:], ((0, 0), (0, 1)))
+
+  def later(x_BK):
+    return jnp.pad(x_BK[:, 1:], ((0, 0), (0, 1)))
+
   last_BK = h.view.played_BK * (1.0 - later(h.view.played_BK))
   cut_BK = last_BK * row_inputs.cut_B(traj)[:, None] * bootstrap
   # Of the segment that each turn belongs to.

@@ -133,7 +133,7 @@ def last_token(x_BT: Array, mask_BT: Array) -> Array:
 
 
 def on_tokens(x: Array, mask_BT: Array) -> Array:
-  """[B] or [B, T] -> [B, T]: the value of a row goes on its last kept token."""
+  """[B] or [B, T] -> [B, T]: the value of a row goes to its last kept token."""
   return at_last_token(x, mask_BT) if x.ndim == 1 else x
 
 

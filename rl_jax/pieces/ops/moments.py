@@ -13,12 +13,12 @@ from rl_jax.types import Array
 
 
 def none() -> dict[str, Array]:
-  """Before any number."""
+  """The state before any number: all zeros."""
   return {name: jnp.zeros(()) for name in ('count', 'mean', 'squares')}
 
 
 def merged(state: dict[str, Array], x: Array, mask: Array) -> dict[str, Array]:
-  """With the x where mask is 1: exact for any split of the stream.
+  """Adds the x where mask is 1; exact for any split of the stream.
 
   State: count, mean, and the sum of squared deviations from it, which is
   exactly 0 where all numbers are equal.

@@ -8,7 +8,7 @@ from rl_jax.types import Array, Trajectories
 
 
 def next_kept(x_BT: Array, mask_BT: Array) -> Array:
-  """x on the next trained token behind t, 0 if there is none."""
+  """x on the next trained token after t, 0 if there is none."""
   kept_BT = (mask_BT > 0).astype(jnp.float32)
   held_BT = jnp.where(mask_BT > 0, x_BT, 0.0)
   carried_BT = reverse_linear_scan(held_BT, 1.0 - kept_BT)
@@ -25,7 +25,7 @@ def lambda_advantage(
   """A_t = r_t + gamma V_next_t - V_t + gamma lam A_{t+1}, A = 0 at the end.
 
   Over trained tokens, gamma a number or [B, T]. Other tokens are passed over:
-  the advantage behind them is not discounted, rewards on them are dropped.
+  the advantage after them is not discounted, rewards on them are dropped.
   """
   mask_BT, values_BT = traj.mask_BT, traj.values_BT
   chex.assert_equal_shape([reward_BT, next_value_BT, mask_BT, values_BT])

@@ -25,7 +25,10 @@ def influence(traj: Trajectories, right_B: Array) -> Array:
   policy; needs memory for the latter and for [N, G T, D].
   """
   N = traj.num_prompts
-  by_tokens = lambda x: x.reshape(N, -1, *x.shape[2:])  # [N, K = G T, ...]
+
+  def by_tokens(x):
+    return x.reshape(N, -1, *x.shape[2:])  # [N, K = G T, ...]
+
   token_NK, mask_NK = by_tokens(traj.response_BT), by_tokens(traj.mask_BT)
   # A token that occurs twice must count once: its first occurrence is kept.
   same_NKK = (token_NK[:, :, None] == token_NK[:, None, :]) & (

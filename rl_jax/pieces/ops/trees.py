@@ -50,7 +50,7 @@ def edge_advantages(
 def on_edges(edge_BK: Array, edge_end_BK: Array, num_tokens: int) -> Array:
   """The value of the edge that holds each token, [B, T].
 
-  edge_end_BK: the first token behind each edge but the last.
+  edge_end_BK: the first token after each edge but the last.
   """
   position_T = jnp.arange(num_tokens)
   behind_BTK = position_T[None, :, None] >= edge_end_BK[:, None, :]

@@ -32,9 +32,10 @@ class TurnView:
     """Sums over the trained tokens of each turn, [B, K]."""
     kept_BT = jnp.where(self.mask_BT > 0, x_BT, 0.0)
     width = self.played_BK.shape[1]
-    add = lambda x_T, index_T: jax.ops.segment_sum(
-      x_T, index_T, num_segments=width
-    )
+
+    def add(x_T, index_T):
+      return jax.ops.segment_sum(x_T, index_T, num_segments=width)
+
     return jax.vmap(add)(kept_BT, self.index_BT)
 
   def on_tokens(self, x_BK: Array) -> Array:
@@ -96,9 +97,9 @@ def turn_advantages(
   lam: Array | float,
   behind_BK: Array | float = 0.0,
 ) -> Array:
-  """A_k = r_k + gamma V_{k+1} - V_k + gamma lam A_{k+1}, A = 0 behind the last.
+  """A_k = r_k + gamma V_{k+1} - V_k + gamma lam A_{k+1}, A = 0 after the last.
 
-  behind_BK: V behind the last turn, in its column.
+  behind_BK: V after the last turn, in its column.
   """
   value_BK = value_BK * view.played_BK
   next_BK = jnp.pad(value_BK[:, 1:], ((0, 0), (0, 1))) + behind_BK

@@ -62,7 +62,7 @@ class APODown(Link):
 
 @piece
 class BCOPair(Link):
-  """-ls(win) - ls(-lose): the winner is told from 0, the loser, too.
+  """-ls(win) - ls(-lose): the winner is compared with 0, and so is the loser.
 
   Source: TRL dpo_trainer.py (bco_pair).
   """

@@ -47,7 +47,8 @@ class Given(Pairs):
 
 @piece
 class GivenMargin(Given):
-  """As Given; margin_NE = scale (reward_win - reward_lose), of either sign.
+  """The pairs of Given with margin_NE = scale (reward_win - reward_lose), of
+  either sign.
 
   A negative margin says that the rewards contradict the label, which stays.
   Source: the adaptive margin of "Secrets of RLHF Part II" (rewards are then

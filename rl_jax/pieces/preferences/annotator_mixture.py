@@ -22,13 +22,13 @@ class AnnotatorMixture(Loss):
             h in the last `period` steps, of these steps' r   (every period)
     L   += center mean over pairs and u of (r_u(win) + r_u(lose))^2
 
-  r_u is value head u behind the last trained token; the heads share all layers.
+  r_u is value head u after the last trained token; the heads share all layers.
   Groups are drawn at first, and change only between steps; no gradient passes
   the choice. Comparisons fix r_u up to a number, so `center` puts all r_u
   around 0 on the data, which a least mean over groups needs. An annotator
   without a pair in a period keeps the group.
   Source: "MaxMin-RLHF: Alignment with Diverse Human Preferences" (from memory
-  of the paper: models of their own, a full E-step after each M-step).
+  of the paper: their own models, a full E-step after each M-step).
   """
 
   groups: int = ranged(2, 1, static=True)
@@ -52,7 +52,7 @@ class AnnotatorMixture(Loss):
         'method.losses.AnnotatorMixture compares samples: set '
         'method.pairs=Given()'
       )
-    found = getattr(context.task, 'annotators', None)
+    found = context.task.annotators
     if found is not None and found != self.annotators:
       raise ValueError(
         f'method.losses.AnnotatorMixture.annotators = {self.annotators}, but '

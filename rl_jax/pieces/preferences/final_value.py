@@ -8,7 +8,7 @@ from rl_jax.types import Array
 
 @piece
 class FinalValue(Score):
-  """s = V(prompt and response), the value head behind the last trained token.
+  """s = V(prompt and response), the value head after the last trained token.
 
   With the link Sigmoid the loss is that of Bradley and Terry, -ls(s_win -
   s_lose). Source: TRL reward_trainer.py, OpenRLHF PairWiseLoss (by digests).

@@ -34,9 +34,9 @@ class ImplicitRewardFit(Loss):
 
   D is the sum of logp - logp_ref over the row's trained tokens. Every row is
   imitated, whatever its label. All have slope 1 at the reference; below
-  r = -1/2 'hellinger' and 'js' go on as straight lines. 'linear' is supervised
-  training (by sums of rows, times beta): its gradient does not know the
-  reference.
+  r = -1/2 'hellinger' and 'js' continue as straight lines. 'linear' is
+  supervised training (by sums of rows, times beta): its gradient does not know
+  the reference.
   Source: "Implicit Reward as the Bridge: A Unified View of SFT and DPO
   Connections" (f-divergence SFT; reconstructed).
   """

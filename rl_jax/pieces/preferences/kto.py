@@ -24,7 +24,7 @@ class KTO(Loss):
   or 0 ('zero': APO-zero for unpaired data).
   Source: TRL kto_trainer.py and HALOs KTOTrainer, by a digest of the code. They
   rotate all completions of a batch, as here for data with one response to a
-  prompt; of pairs the chosen responses alone are rotated here.
+  prompt; of pairs the chosen responses only are rotated here.
   """
 
   beta: float = ranged(0.1, 0.0, open_low=True)

@@ -68,7 +68,7 @@ class PairLoss(Loss):
       optional = field == 'weight' and part is None
       if not optional and not isinstance(part, base):
         raise ValueError(
-          f'PairLoss.{field} holds {type(part).__name__}, which is no '
+          f'PairLoss.{field} holds {type(part).__name__}, which is not a '
           f'{base.role} of rl_jax/pieces/preferences'
         )
     if method.pairs is None:

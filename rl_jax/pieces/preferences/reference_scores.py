@@ -56,7 +56,7 @@ class DivergenceRatio(Score):
 
   divergence: str = chosen('js', ('reverse_kl', 'forward_kl', 'js', 'alpha'))
   beta: float = ranged(0.1, 0.0, open_low=True)
-  alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # of 'alpha' alone
+  alpha: float = ranged(0.5, 0.0, 1.0, open_high=True)  # only for 'alpha'
   length: str = chosen('sum', ('sum', 'mean'))
   needs = _REFERENCE
 

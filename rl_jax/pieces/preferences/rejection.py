@@ -21,8 +21,8 @@ class Rejection(Pairs):
   Repeat: of the samples that remain, each is accepted where
   u < exp((R - largest R that remains) / beta), u uniform; of more than are
   needed a random choice is kept. Equal rewards make no edge; invalid samples
-  are never accepted. The draws depend on `seed` and on the serial numbers of
-  the rows alone.
+  are never accepted. The draws depend only on `seed` and on the serial numbers
+  of the rows.
   Source: RSO, Algorithm of appendix A.1 (read in paper by a digest), there
   in the order of the samples and by distinct texts.
   """
@@ -56,7 +56,10 @@ class Rejection(Pairs):
       jnp.where(accepted_NG, uniform_NGU[:, :, -1], jnp.inf), axis=1
     )
     first_NE, second_NE = order_NG[:, 0 : k - 1 : 2], order_NG[:, 1:k:2]
-    at = lambda x, index: jnp.take_along_axis(x, index, axis=1)
+
+    def at(x, index):
+      return jnp.take_along_axis(x, index, axis=1)
+
     gap_NE = at(reward_NG, first_NE) - at(reward_NG, second_NE)
     both_NE = at(accepted_NG, first_NE) & at(accepted_NG, second_NE)
     return CreditOut(

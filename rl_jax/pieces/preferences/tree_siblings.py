@@ -23,7 +23,7 @@ class TreeSiblings(Loss):
   A child is the step below a node: its value is the mean unshaped reward of the
   valid leaves below it, its tokens are those of the first row that trains it.
   `loss` is one on edges (PairLoss, ChosenLikelihood); it sees the step's tokens
-  alone, so that what siblings share has no gradient. Children of equal value
+  only, so that what siblings share has no gradient. Children of equal value
   make no edge.
   Source: YuxiXie/MCTS-DPO (by a digest): best and worst child at each depth of
   a search tree; means over leaves in place of the search's Q are ours, and

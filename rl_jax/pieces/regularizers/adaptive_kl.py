@@ -49,7 +49,7 @@ class AdaptiveKL(Regularizer):
     mask_BT = loss_mask(traj)
     error = masked_mean(kl_BT, mask_BT) / self.target - 1.0
     error = jnp.clip(error, -self.limit, self.limit)
-    # No token is no divergence of 0.
+    # Without tokens the divergence is undefined, not 0.
     error = jnp.where(mask_BT.sum() > 0, error, 0.0)
     beta = ctx.state['beta']
     metrics = {'policy/kl_ref': kl_BT, 'policy/kl_coef': beta}

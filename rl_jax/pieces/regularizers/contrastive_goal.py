@@ -43,7 +43,10 @@ class ContrastiveGoal(Regularizer):
     """A scalar."""
     traj = ctx.traj
     source_BSD, goal_BSD = self._drawn(ctx.stats['hidden'], traj, ctx.key)
-    group = lambda x: by_group(x, traj.group_size)
+
+    def group(x):
+      return by_group(x, traj.group_size)
+
     source_NGSD, goal_NGSD = group(source_BSD), group(goal_BSD)
     take = jax.vmap(lambda x_GSD, index_E: x_GSD[index_E])
     win_NESD = take(source_NGSD, traj.edges.win_NE)

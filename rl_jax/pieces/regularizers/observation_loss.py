@@ -36,7 +36,7 @@ class ObservationLoss(Regularizer):
         f'method.losses: ObservationLoss learns observations, but '
         f'{type(task).__name__} has no episodes (rollout.turns = null)'
       )
-    if getattr(task, 'rewrites', False):
+    if task.traits.rewrites:
       raise ValueError(
         'method.losses: ObservationLoss learns observations, but those of '
         f'{type(task).__name__} repeat what was said and done'

@@ -11,7 +11,7 @@ from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 
 @piece
 class PretrainingLoss(Regularizer):
-  """L = -coef mean logp_t over the trained tokens of rows from data alone.
+  """L = -coef mean logp_t over the trained tokens of rows from data only.
 
   Reads extras['logged_B'], which rollout.logged_prompts > 0 fills; 0 where a
   minibatch has no such row. With weights.SampledRows the other losses leave

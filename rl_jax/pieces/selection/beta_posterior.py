@@ -57,7 +57,7 @@ class BetaPosterior(Selector):
     """
     size = state['a'].shape[0]
     check_fits(count, size)
-    # The key is that of the run: every batch needs numbers of its own.
+    # The key is that of the run: every batch needs its own numbers.
     key = jax.random.fold_in(key, state['batches'])
     order_key, beta_key = jax.random.split(key)
     candidates = min(self.candidate_ratio * count, size)

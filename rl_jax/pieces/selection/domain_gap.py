@@ -86,7 +86,7 @@ class DomainGap(Selector):
     quota_D = jnp.floor(count * state['share'] + 1e-4).astype(jnp.int32)
     heavy_D = jnp.argsort(jnp.argsort(-state['share'], stable=True))
     quota_D += heavy_D < count - quota_D.sum()
-    # The key is that of the run: every batch needs numbers of its own.
+    # The key is that of the run: every batch needs its own numbers.
     key = jax.random.fold_in(key, state['drawn'])
     ids = jax.random.permutation(key, visits_N.shape[0])
     ids = ids[jnp.argsort(visits_N[ids], stable=True)]
@@ -108,9 +108,10 @@ class DomainGap(Selector):
     known_NG = jnp.isfinite(reward_NG)
     own_ND = jax.nn.one_hot(jnp.asarray(ids) % self.domains, self.domains)
     sums_N = jnp.where(known_NG, reward_NG, 0.0).sum(1)
-    push = lambda name, new_N: jnp.concatenate(
-      [(new_N @ own_ND)[None], state[name][:-1]]
-    )
+
+    def push(name, new_N):
+      return jnp.concatenate([(new_N @ own_ND)[None], state[name][:-1]])
+
     rewards = push('rewards', sums_N)
     samples = push('samples', known_NG.sum(1).astype(jnp.float32))
     batches = state['batches'] + 1

@@ -13,7 +13,7 @@ from rl_jax.types import Array, GroupSummary
 class ShuffledPass(Selector):
   """Every prompt once per pass; a batch may cross into the next pass.
 
-  The order of pass e is a permutation drawn from (key, e) alone, so the state
+  The order of pass e is a permutation drawn from (key, e) only, so the state
   is a single position and a resumed run draws the same prompts.
   """
 

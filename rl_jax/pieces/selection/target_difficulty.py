@@ -68,7 +68,7 @@ class TargetDifficulty(Selector):
     """
     size = state['difficulty'].shape[0]
     check_fits(count, size)
-    # The key is that of the run: every batch needs numbers of its own.
+    # The key is that of the run: every batch needs its own numbers.
     key = jax.random.fold_in(key, state['batches'])
     ids = jax.random.permutation(key, size)
     distance = jnp.abs(state['difficulty'][ids] - state['target'])

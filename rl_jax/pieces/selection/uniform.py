@@ -32,7 +32,7 @@ class Uniform(Selector):
     """
     draws = state['draws']
     check_fits(count, draws.shape[0])
-    # The key is that of the run: every batch needs numbers of its own.
+    # The key is that of the run: every batch needs its own numbers.
     key = jax.random.fold_in(key, draws.sum())
     ids = randomness.permuted(key, jnp.arange(count), draws.shape[0])
     return ids, {'draws': draws.at[ids].add(1)}

@@ -13,7 +13,7 @@ from rl_jax.types import Array
 
 @piece
 class AdaptiveKLInReward(Shaping):
-  """As KLInReward of level 'token', with the coefficient beta as its state.
+  """KLInReward of level 'token', with the coefficient beta as its state.
 
     r_t = 1[t = last] R - beta k(logp_old, logp_ref)_t on policy tokens, then
     beta <- beta (1 + gain clip(mean k / target - 1, -limit, limit))
@@ -46,7 +46,7 @@ class AdaptiveKLInReward(Shaping):
     counts_B = traj.valid_B * row_inputs.sampled_B(traj)
     error = masked_mean(kl_BT.sum(axis=1), counts_B) / self.target - 1.0
     error = jnp.clip(error, -self.limit, self.limit)
-    # No row is no divergence of 0.
+    # Without rows the divergence is undefined, not 0.
     error = jnp.where(counts_B.sum() > 0, error, 0.0)
     beta = ctx.state['beta']
     reward_BT = on_tokens(reward, traj.mask_BT) - beta * kl_BT

@@ -31,7 +31,7 @@ class EllipticalBonus(Shaping):
   width, so the random projection of the code (to 32 sizes, in float64) is not
   needed: with P the centring of n valid rows, K = P K P and any c > 0,
     b_k = 1 - 1 / n - ridge [P (K + ridge I + c (I - P))^-1 P]_kk
-  whose last term is no difference of large numbers. Where K is far above the
+  whose last term is not a difference of large numbers. Where K is far above the
   ridge that term vanishes: all rows have 1 - 1 / n to float32 rounding, and the
   bonus tells them no longer apart; set ridge near the x' x of the model. Hidden
   states are those of the sampling policy, where the code has a frozen model.

@@ -96,7 +96,7 @@ class FeedbackReward(Shaping):
     return CreditOut(self.extrinsic * reward_BT + added_BT, state)
 
   def _annotated(self, state, message_BK, counted_BK):
-    """With the messages of this iteration, and the answers that arrive."""
+    """Adds the messages of this iteration and the answers that arrive."""
     iteration, first_M = state['iteration'], state['first']
     number_BK = jnp.where(counted_BK, message_BK, len(first_M))
     now_M = jnp.zeros(len(first_M), bool).at[number_BK].set(True, mode='drop')
@@ -122,13 +122,18 @@ class FeedbackReward(Shaping):
     }
 
   def _values(self, state, message_BK, counted_BK):
-    """r of every message, [M], and the state with the model behind it."""
+    """r The value of every message, [M], and the state after the model's
+    update.
+    """
     if self.kind == RETRIEVAL:
       return jnp.maximum(state['known'], 0.0), state
     phi_MF = jnp.asarray(feedback.features(self.factors))
     losses = feedback.classification_loss, feedback.ranking_loss
     slope = jax.grad(losses[self.kind == RANKING])
-    step = lambda _, w: w - self.rate * slope(w, phi_MF, state['known'])
+
+    def step(_, w):
+      return w - self.rate * slope(w, phi_MF, state['known'])
+
     weight = jax.lax.fori_loop(0, self.steps, step, state['weight'])
     score_M, state = phi_MF @ weight, state | {'weight': weight}
     if self.kind == CLASSIFICATION:

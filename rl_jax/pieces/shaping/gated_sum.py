@@ -1,4 +1,4 @@
-"""RLUF: a weighted sum of rewards behind a gate."""
+"""RLUF: a weighted sum of rewards, multiplied by a gate."""
 
 import jax
 import jax.numpy as jnp

@@ -62,7 +62,7 @@ class HistoryLength(Shaping):
     # An id beyond the table has no history: plain indexing would read the last.
     shortest_B = state['shortest'].at[id_B].get(mode='fill', fill_value=jnp.inf)
     known_B = jnp.isfinite(shortest_B)
-    # An empty right response counts as one token: 0 / 0 is no length.
+    # An empty right response counts as one token: 0 / 0 is not a length.
     base_B = jnp.maximum(jnp.where(known_B, shortest_B, 1.0), 1.0)
     ratio_B = length_B / base_B
     term_B = jnp.where(known_B, self._length_term(ratio_B, right_B), 0.0)

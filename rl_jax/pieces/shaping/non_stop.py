@@ -1,4 +1,4 @@
-"""Responses that do not end have a reward of their own."""
+"""Responses that do not end have their own reward."""
 
 import jax.numpy as jnp
 
@@ -12,7 +12,7 @@ from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 class NonStop(Shaping):
   """R = penalty where the response was cut at its limit, else R.
 
-  A response that goes on in the next iteration has not reached its limit.
+  A response that continues in the next iteration has not reached its limit.
 
   Source: allenai/open-instruct (Tulu 3, non_stop_penalty with -10), by a digest
   of its documentation.

@@ -96,7 +96,7 @@ class ReferenceSigmoid(Shaping):
 
 
 def _quantile(reference_NM, quantile):
-  """That of a normal distribution with mean and deviation of M rewards."""
+  """The quantile of a normal distribution fitted to M rewards, [N, 1]."""
   count = max(reference_NM.shape[1] - 1, 1)
   mean_N1 = reference_NM.mean(1, keepdims=True)
   squares_N1 = ((reference_NM - mean_N1) ** 2).sum(1, keepdims=True)

@@ -27,8 +27,7 @@ class ScheduledSum(Shaping):
   steps: float = ranged(150.0, 0.0, open_low=True)  # rollouts
 
   def __post_init__(self):
-    for name in ('first', 'last'):
-      weights = getattr(self, name)
+    for name, weights in (('first', self.first), ('last', self.last)):
       if len(weights) != len(self.components):
         raise ValueError(
           f'ScheduledSum.{name} = {weights} must have one number for each of '

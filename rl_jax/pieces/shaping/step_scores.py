@@ -14,7 +14,7 @@ from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
 class StepScores(Shaping):
   """r_t + scale (min(p_j, m_j) - m_j + bonus / n) at the end of step j of n.
 
-  p_j is the score of the process model behind step j, or by scheme='prod' the
+  p_j is the score of the process model after step j, or by scheme='prod' the
   product of all scores to step j; m_j = min(start, p_1, ..., p_{j-1}): a step
   costs what it takes from the least value so far. Their sum is scale
   (min(start, p) - start + bonus). No gradient. The reward before stays on the

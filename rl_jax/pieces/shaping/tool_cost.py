@@ -22,7 +22,7 @@ class ToolCost(Shaping):
 
   A group without a right row takes the least m of all its valid rows. Rows
   without a record of turns have m = 0. The reward of the whole episode is
-  multiplied, so components that are no outcome are, too.
+  multiplied, so components that are not outcomes are, too.
   Source: "OTC: Optimal Tool Calls via Reinforcement Learning", sections 3.1 to
   3.3; reconstructed, values of alpha and smoothing are not in the text.
   """
@@ -53,9 +53,12 @@ class ToolCost(Shaping):
   def _least(self, call_B, traj):
     """n of the group, on each of its rows."""
     right_B = row_inputs.right_B(traj, self.correct_above)
-    least = lambda here_B: by_group(
-      jnp.where(here_B, call_B, jnp.inf), traj.group_size
-    ).min(axis=1)
+
+    def least(here_B):
+      return by_group(jnp.where(here_B, call_B, jnp.inf), traj.group_size).min(
+        axis=1
+      )
+
     right_N, valid_N = least(right_B), least(traj.valid_B > 0)
     found_N = jnp.where(jnp.isfinite(right_N), right_N, valid_N)
     found_N = jnp.where(jnp.isfinite(found_N), found_N, 0.0)

@@ -13,8 +13,9 @@ class CriticFirst(Weight):
   """w_t = 0 in the first `steps` optimizer steps, then 1; values always count.
 
   On losses [B, T] of the roles policy and regularizer. By default the value
-  head shares the model, which its loss moves; the paper's critic is a model of
-  its own, begun from the reward model: ModelSource.critic='own' and value_from.
+  head shares the model, which its loss moves; the paper's critic is its own
+  model, initialised from the reward model: ModelSource.critic='own' and
+    value_from.
   State: the steps taken.
   Source: "Secrets of RLHF in Large Language Models Part I: PPO".
   """

@@ -1,4 +1,4 @@
-"""T-PPO: the policy is trained on the tokens of this window alone."""
+"""T-PPO: the policy is trained on the tokens of this window only."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Losses of reinforcement learning count on sampled rows alone."""
+"""Losses of reinforcement learning count on sampled rows only."""
 
 import jax.numpy as jnp
 

@@ -53,7 +53,7 @@ class CheckpointConfig:
 
   keep_best: checkpoints with the largest best_metric are kept besides the last
     ones, and saved also where an evaluation falls between two of `every`.
-  weights_every: iterations between saves of the trained weights alone, all of
+  weights_every: iterations between saves of the trained weights only, all of
     which are kept; 0: none.
   """
 
@@ -135,7 +135,7 @@ class Checkpointer:
     Raises:
       ValueError: the path has characters that Orbax takes for a pattern.
       CheckpointError: an earlier save failed and on_save_error is 'stop'.
-      TypeError: a leaf is no array, or host_state does not survive JSON.
+      TypeError: a leaf is not an array, or host_state does not survive JSON.
     """
     files.check_directory(self.directory)
     self.wait()
@@ -208,7 +208,7 @@ class Checkpointer:
       pass
 
   def _forget_errors(self) -> None:
-    """Orbax raises every error of a failed save in a later call of its own."""
+    """Orbax raises every error of a failed save in a later call."""
     for _ in range(_ERRORS_OF_A_SAVE):
       try:
         return self._orbax.wait_until_finished()
@@ -233,7 +233,7 @@ class Checkpointer:
     self._failed.report(self.directory, self.steps)
 
   def _join(self) -> bool:
-    """Waits for this process alone; whether there was something in flight."""
+    """Waits for this process only; whether there was something in flight."""
     if self._thread is None:
       return False
     with watchdog.checkpointing():
@@ -299,9 +299,9 @@ class Checkpointer:
       None if nothing was ever committed and no step was asked for.
 
     Raises:
-      ValueError: names, shapes or dtypes differ from the checkpoint's, or there
-        is no checkpoint of the step asked for.
-      CheckpointError: nothing valid is left, or the step asked for is damaged.
+      ValueError: names, shapes or dtypes differ from the checkpoint's, or the
+      step asked for has no checkpoint. CheckpointError: nothing valid is left,
+      or the step asked for is damaged.
     """
     self.wait()
     step = processes.on_main(lambda: self._usable(step))
@@ -326,8 +326,8 @@ class Checkpointer:
   def set_newer_aside(self, step: int) -> None:
     """Renames the committed steps after `step`: they cannot be used now.
 
-    For a run that goes on before them. If they could be used again later, they
-    would continue files that have other lines by then.
+    This is for a run that continues from an earlier step. If they could be used
+    again later, they would continue files that have other lines by then.
     """
     for newer in self.steps():
       if newer > step:
@@ -338,7 +338,9 @@ class Checkpointer:
         else:
           logging.warning(
             'the run goes on after step %d: checkpoint %d is kept as %s',
-            *(step, newer, os.path.basename(kept)),
+            step,
+            newer,
+            os.path.basename(kept),
           )
 
   def _usable(self, step: int | None) -> int | None:
@@ -381,9 +383,10 @@ class Checkpointer:
     return json.loads((self._path(step) / _HOST).read_text())
 
   def oldest_host_state(self) -> dict[str, Any] | None:
-    """Of the oldest of the newest `keep_last` committed steps, or None.
+    """The host state of the oldest of the last `keep_last` committed steps.
 
-    A run never continues before it, unless all of them are damaged.
+    None if there is none. A run never continues from an earlier step, unless
+    all of these are damaged.
     """
     try:
       steps = self.steps()[-self._keep[0] :]

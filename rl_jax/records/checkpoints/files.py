@@ -65,7 +65,7 @@ def committed_steps(directory: epath.Path) -> list[int]:
 def best_first(
   directory: epath.Path, steps: list[int], metric: str
 ) -> list[int]:
-  """Those of `steps` that have a finite `metric`, largest and newest first."""
+  """The steps that have a finite `metric`, largest and newest first."""
   scores = []
   for step in steps:
     manifest, _ = read_manifest(step_path(directory, step))
@@ -158,7 +158,7 @@ def check_json(value: Any, path: str) -> None:
   if isinstance(value, dict):
     for key, item in value.items():
       if type(key) is not str:
-        raise TypeError(f'{path} has the key {key!r}, which is no string')
+        raise TypeError(f'{path} has the key {key!r}, which is not a string')
       check_json(item, f'{path}.{key}')
   elif isinstance(value, list):
     for i, item in enumerate(value):

@@ -2,7 +2,7 @@
 
 Policy. A checkpoint of an older `format` (files.FORMAT) is read by every later
 version; one of a newer format is an error. Other versions of the software are
-no error: a resumed run is bit for bit the same only with the versions that
+not errors: a resumed run is bit for bit the same only with the versions that
 saved it, so a difference is logged, and the results are then equal up to
 float32 rounding. If another version of optax changed the layout of its moments,
 the error of `Checkpointer.restore` names them.

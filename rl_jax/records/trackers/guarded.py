@@ -49,7 +49,9 @@ class Guarded:
     self.lost += 1
     self._warnings.warn(
       '%s cannot be written (%s): %d rows are lost so far, the run goes on',
-      *(self._tracker.name, reason, self.lost),
+      self._tracker.name,
+      reason,
+      self.lost,
     )
 
   def close(self) -> None:
@@ -103,7 +105,8 @@ class InBackground:
     if self._thread.is_alive():
       logging.warning(
         '%s did not end within %.0f s: its last rows may be missing',
-        *(self._name, seconds),
+        self._name,
+        seconds,
       )
 
   def _work(self):

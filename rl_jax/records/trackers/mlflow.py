@@ -7,7 +7,7 @@ from typing import Any
 
 
 class MLflow:
-  """Finite numbers by step; a continued run goes on with the same run."""
+  """Finite numbers by step; a continued run appends to the same MLflow run."""
 
   name = 'MLflow'
 

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class WeightsAndBiases:
-  """Rows over `step`; a continued run goes on with the same run there.
+  """Rows over `step`; a continued run continues with the same run there.
 
   Steps that are repeated after an interruption appear twice.
   """

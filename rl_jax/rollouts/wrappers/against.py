@@ -58,7 +58,7 @@ class Against(RolloutWrapper):
 
   @property
   def rivals(self) -> str:
-    """Which rows of the joined groups are compared, see ops.rivals."""
+    """The pairs of the joined groups that are compared, see ops.rivals."""
     return _RIVALS[self.trained]
 
   @property

@@ -21,13 +21,13 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories
 class BesideRecord(RolloutWrapper):
   """G samples and the first recorded response of a prompt: groups of 2 G rows.
 
-  The record stands in row G with label 1 (chosen_B) and the reward of the data,
-  samples have label 0; rows behind it weigh nothing. Of a conversation the
-  turns of the assistant alone are trained. The samples are of the geometric
-  mixture of the policy (1 - coef) and the reference (coef), token by token; for
-  coef > 0 those of the policy itself are drawn and thrown away. A record that
-  is too long weighs nothing, and a warning counts it. Tasks without recorded
-  responses give their target.
+  The record is row G with label 1 (chosen_B) and the reward of the data,
+  samples have label 0; rows after it weigh nothing. Of a conversation only the
+  turns of the assistant are trained. The samples are of the geometric mixture
+  of the policy (1 - coef) and the reference (coef), token by token; for coef >
+  0 those of the policy itself are drawn and thrown away. A record that is too
+  long weighs nothing, and a warning counts it. Tasks without recorded responses
+  give their target.
   Source: SPIN, "Self-Play Fine-Tuning Converts Weak Language Models to Strong
   Language Models"; SePPO (coef 1 in both).
   """
@@ -76,7 +76,7 @@ def record_rows(
   kind = np.full((rows, width), PAD, np.int32)
   reward, live = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
   for row, example in zip(range(0, rows, group_size), examples, strict=True):
-    record = base.logged(sampler.task, example)[0]
+    record = sampler.task.logged(example)[0]
     ids, trained = encode_logged(example, record, sampler.tokenizer)
     if len(ids) <= width:
       response[row, : len(ids)] = ids
@@ -86,7 +86,9 @@ def record_rows(
   if long:
     logging.warning(
       '%d of %d recorded responses have more than %d tokens and weigh nothing',
-      *(long, len(examples), width),
+      long,
+      len(examples),
+      width,
     )
   return response, kind, reward, live
 

@@ -18,15 +18,16 @@ from rl_jax.types import Array, Trajectories
 
 @piece
 class CandidateSteps(SharedPrefix, Continuations):
-  """The rows of a group share the first steps of a response and go on alone.
+  """The rows of a group share the first steps of a response and then continue
+  separately.
 
     s        = the first k steps of a response, k uniform in 0 .. steps - 1
-    a_i      = the step with which row i goes on from s
-    V(s a_i) = mean reward of row i and of `samples` continuations behind a_i;
+    a_i      = the step with which row i continues from s
+    V(s a_i) = mean reward of row i and of `samples` continuations after a_i;
                the reward of row i where the response ends with a_i
 
-  The response that s is taken from is a sample more, with draws of its own; its
-  steps stand in every row as FORCED tokens. Only the tokens of a_i are trained.
+  The response that s is taken from is a sample more, with its own draws; its
+  steps are in every row as FORCED tokens. Only the tokens of a_i are trained.
   Equal a_i are one candidate, with the mean of their values, in the first row
   that has it; the other rows weigh nothing, as do states with max V - min V <
   min_spread. Steps begin where the task's `segment_start_BT` says so. Fills
@@ -72,7 +73,10 @@ class CandidateSteps(SharedPrefix, Continuations):
     inside_BT = jnp.arange(T)[None] <= cut_B[:, None]
     mask_BT = traj.mask_BT * inside_BT
     known_B = (traj.valid_B > 0) & jnp.isfinite(value_B)
-    grouped = lambda x: by_group(x, traj.group_size)
+
+    def grouped(x):
+      return by_group(x, traj.group_size)
+
     step_NGT = grouped(jnp.where(mask_BT > 0, traj.response_BT, -1))
     same_NGG = (step_NGT[:, :, None] == step_NGT[:, None]).all(-1)
     same_NGG &= grouped(known_B)[:, None]

@@ -11,7 +11,7 @@ from rl_jax.types import PAD, Array, Trajectories
 
 
 class Continuations(RolloutWrapper):
-  """What rollout pieces share that go on from a token of a row."""
+  """Helpers of the rollout pieces that continue from a token of a row."""
 
   reads_rewards = True
 
@@ -28,7 +28,7 @@ class Continuations(RolloutWrapper):
   def rewards_behind(
     self, traj: Trajectories, done: Any, sampler: Any, cut_B: Any
   ) -> tuple[np.ndarray, Any]:
-    """(rewards [B, samples] from behind token cut, the round of them).
+    """(rewards [B, samples] of continuations after token cut, their round).
 
     A row with NO_CUT has its own response each time. NaN: not verified.
     """
@@ -44,7 +44,10 @@ class Continuations(RolloutWrapper):
 
     Rows without a cut stay whole and finished. New serials make the draws new.
     """
-    repeat = lambda x: jnp.repeat(x, self.samples, axis=0)
+
+    def repeat(x):
+      return jnp.repeat(x, self.samples, axis=0)
+
     N, T = traj.num_prompts, traj.response_BT.shape[1]
     size = traj.group_size * self.samples
     none_B = repeat(cut_B == NO_CUT)

@@ -11,7 +11,6 @@ from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.forced import begin_with
-from rl_jax.tasks import base
 from rl_jax.types import Array, Trajectories
 
 
@@ -26,10 +25,10 @@ class DatasetReset(RolloutWrapper):
   first response that the data hold, of a conversation its first turn, and the
   task's target where there are no data. The l tokens are part of the response
   that is judged and have kind FORCED: they are in no loss, advantage, value
-  target or KL. What follows is sampled, one token at least. Every row has a
-  draw of its own; beta = 0 samples as without the piece. With beta = 1 the
-  first token of a response is never trained, so that a policy must know how to
-  begin. Fills extras 'prefix_B', l.
+  target or KL. What follows is sampled, one token at least. Every row has its
+  own draw; beta = 0 samples as without the piece. With beta = 1 the first token
+  of a response is never trained, so that a policy must know how to begin. Fills
+  extras 'prefix_B', l.
   Source: "Dataset Reset Policy Optimization for RLHF"; Cornell-RL/tril
   logit_processors.py (RollinProcessor).
   """
@@ -41,7 +40,7 @@ class DatasetReset(RolloutWrapper):
     task = context.task
     if task is None:
       return
-    if not (hasattr(task, 'logged') or hasattr(task, 'target')):
+    if not (task.supports('logged') or task.supports('target')):
       raise ValueError(
         'method.rollout: DatasetReset needs a task with reference responses, '
         f'but {type(task).__name__} has neither `logged` nor `target`'
@@ -56,11 +55,17 @@ class DatasetReset(RolloutWrapper):
     self, traj: Trajectories, key: Array, token_NT: Array, length_N: Array
   ) -> Trajectories:
     """Rows with the first tokens of their group's reference."""
-    per_row = lambda x: jnp.repeat(x, traj.group_size, axis=0)
+
+    def per_row(x):
+      return jnp.repeat(x, traj.group_size, axis=0)
+
     keys_B = randomness.row_keys(
       randomness.purpose_key(key, randomness.CUTS), traj.row_id_B2
     )
-    draw = lambda n: randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
+    def draw(n):
+      return randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
     prefix_B = self._prefix_lengths(per_row(length_N), draw(0), draw(1))
     begun = begin_with(traj, per_row(token_NT), prefix_B)
     return begun.replace(extras={**traj.extras, 'prefix_B': prefix_B})
@@ -82,7 +87,7 @@ def references(sampler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
   token_NT = np.zeros((len(examples), width), np.int32)
   length_N = np.zeros(len(examples), np.int32)
   for n, example in enumerate(examples):
-    logged = base.logged(sampler.task, example)[0]
+    logged = sampler.task.logged(example)[0]
     ids, by_policy = encode_logged(example, logged, sampler.tokenizer)
     first_turn = [*by_policy, False].index(False)
     ids = ids[: min(first_turn, width)]

@@ -78,7 +78,7 @@ class EasierPrompts(Hints):
     return delta_N > self.margin + _ROUNDING * abs(mean)
 
   def _shares(self, delta_N: np.ndarray, mean: float) -> np.ndarray:
-    """Of the solution in each graded hint, 0 to 1, [N]."""
+    """The share of the solution in each graded hint, 0 to 1, [N]."""
     # A mean below 0 is of a task with penalties: every hint is whole.
     whole_N = (delta_N > 0).astype(float)
     return np.clip(delta_N / mean, 0.0, 1.0) if mean > 0 else whole_N

@@ -32,7 +32,7 @@ class ForcedModes(RolloutWrapper):
     task, rollout = context.task, context.rollout
     if rollout is None:
       return
-    name, modes = type(task).__name__, getattr(task, 'modes', {})
+    name, modes = type(task).__name__, task.traits.modes
     if not modes:
       raise ValueError(
         f'method.rollout: ForcedModes needs a task with modes, but {name} has '
@@ -52,7 +52,7 @@ class ForcedModes(RolloutWrapper):
     Raises: ValueError if one fills a response.
     """
     encode = sampler.tokenizer.encode
-    modes = sampler.task.modes
+    modes = sampler.task.traits.modes
     ids = {name: encode(text, control=True) for name, text in modes.items()}
     limit = traj.response_BT.shape[1]
     for name, tokens in ids.items():
@@ -74,9 +74,16 @@ class ForcedModes(RolloutWrapper):
     """Rows with the beginnings of M modes, `samples` of each in a group."""
     forced = len(length_M) * self.samples
     free = traj.group_size - forced
-    per_row = lambda x: jnp.repeat(x, self.samples, axis=0)
-    fill = lambda x: jnp.pad(x, [(0, free)] + [(0, 0)] * (x.ndim - 1))
-    every = lambda x: jnp.concatenate([fill(per_row(x))] * traj.num_prompts)
+
+    def per_row(x):
+      return jnp.repeat(x, self.samples, axis=0)
+
+    def fill(x):
+      return jnp.pad(x, [(0, free)] + [(0, 0)] * (x.ndim - 1))
+
+    def every(x):
+      return jnp.concatenate([fill(per_row(x))] * traj.num_prompts)
+
     length_B = every(length_M)
     forced_B = (length_B > 0).astype(jnp.float32)
     begun = begin_with(traj, every(begun_MT), length_B)

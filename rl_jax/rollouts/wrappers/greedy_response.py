@@ -42,7 +42,10 @@ def with_greedy_reward(
   G = greedy_B.shape[0] // traj.num_prompts
   known_NG = by_group(known_B * jnp.isfinite(greedy_B), G)
   mean_N = masked_mean(by_group(greedy_B, G), known_NG, axis=1)
-  per_row = lambda x_N: jnp.repeat(x_N, traj.group_size)
+
+  def per_row(x_N):
+    return jnp.repeat(x_N, traj.group_size)
+
   live_B = per_row((known_NG > 0).any(axis=1).astype(jnp.float32))
   return traj.replace(
     valid_B=traj.valid_B * live_B,

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import piece
@@ -100,12 +101,14 @@ def join_groups(
   )
 
   def join(a, b):
-    split = lambda x: x.reshape(N, G, *x.shape[1:])
+    def split(x):
+      return x.reshape(N, G, *x.shape[1:])
+
     both = jnp.concatenate([split(a), split(b)], axis=1)
     return both.reshape(2 * N * G, *a.shape[1:])
 
   of_prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
-  same = {name: getattr(plain, name) for name in of_prompts}
+  same = checks.values(plain, of_prompts)
   none = dict.fromkeys(of_prompts)
   rows = jax.tree.map(join, plain.replace(**none), hinted.replace(**none))
   foreign_B = join(jnp.zeros(N * G), jnp.ones(N * G))

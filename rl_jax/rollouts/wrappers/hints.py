@@ -40,7 +40,7 @@ class Hints(RolloutWrapper):
 
 def check_hints(who: str, task: Any) -> None:
   """Raises ValueError if the task cannot write hints."""
-  if not hasattr(task, 'hinted'):
+  if not task.supports('hinted'):
     raise ValueError(
       f'method.rollout: {who} needs a task with hints, but '
       f'{type(task).__name__} has no method `hinted`'
@@ -49,7 +49,7 @@ def check_hints(who: str, task: Any) -> None:
 
 def check_shares(who: str, task: Any) -> None:
   """Raises ValueError if hints cannot be a given share of the solution."""
-  if not hasattr(task, 'hinted_by'):
+  if not task.supports('hinted_by'):
     raise ValueError(
       f'method.rollout: {who} needs a task with hints of any length, but '
       f'{type(task).__name__} has no method `hinted_by`'
@@ -59,9 +59,9 @@ def check_shares(who: str, task: Any) -> None:
 def chosen_groups(
   rounds: tuple[Trajectories, ...], group_N: Array
 ) -> Trajectories:
-  """Groups by their number in rounds laid end to end, each with its prompt.
+  """Groups by their number in concatenated rounds, each with its prompt.
 
-  Rounds behind the first have hints, which the rows say as 'foreign_B'.
+  Rounds after the first have hints, which the rows say as 'foreign_B'.
   """
   first = rounds[0]
   rows = take_from_rounds(rounds, group_N)

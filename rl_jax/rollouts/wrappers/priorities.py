@@ -1,4 +1,4 @@
-"""Which prompts have most to gain from further samples, by their rewards."""
+"""Priorities of prompts for further samples, by their rewards."""
 
 from collections.abc import Collection
 
@@ -16,12 +16,12 @@ class Priorities(RolloutWrapper):
 
   @property
   def confidence(self) -> float:
-    """Of the interval whose half-width is h."""
+    """The confidence of the interval whose half-width is h."""
     raise NotImplementedError
 
   @property
   def coef(self) -> float:
-    """Of the bonus for few samples, in units of the reward."""
+    """The coefficient of the bonus for few samples, in units of the reward."""
     raise NotImplementedError
 
   @property
@@ -39,7 +39,9 @@ class Priorities(RolloutWrapper):
   def priority(
     self, count_N: np.ndarray, std_N: np.ndarray, total: int, chunk: int
   ) -> np.ndarray:
-    """Of one more chunk for each prompt; total: samples so far."""
+    """Priority of one more chunk for each prompt, [N]; total: samples
+    so far.
+    """
     gain_N = self.half_width(count_N, std_N)
     gain_N = gain_N - self.half_width(count_N + chunk, std_N)
     bonus_N = np.sqrt(np.log1p(total) / np.maximum(count_N, 1))

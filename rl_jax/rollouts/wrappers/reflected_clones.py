@@ -1,4 +1,6 @@
-"""REX-RAG: failed episodes go on behind a reflection in place of the answer."""
+"""REX-RAG: failed episodes continue after a reflection in place of the
+answer.
+"""
 
 from typing import Any
 
@@ -18,26 +20,27 @@ _MIN = 1e-6  # for a share of failed rows of 0, and for rounding
 
 @piece
 class ReflectedClones(RolloutWrapper):
-  """Failed episodes are cloned, lose their last turn and go on with a thought.
+  """Failed episodes are cloned, lose their last turn and continue with a
+  thought.
 
   A row with reward <= solved_above is cloned with probability clone_rate. The
   clone's last turn begins with one of `texts` (FORCED tokens, trained) and is
-  sampled anew, as are all turns behind it; the environment repeats the turns
+  sampled again, as are all turns after it; the environment repeats the turns
   before. Of the clones those with the highest mean log pi_old of the inserted
   tokens stay, keep_ratio of the rows at most. With alpha the share of clones
   among all rows and e that of failed rows among the sampled ones,
 
     b_t  = (1 - alpha) pi_old_t + alpha mu_t, the denominator of every ratio
     mu_t = 0 in sampled rows; in clones pi_old_t / e^(1/j) at the j policy
-           tokens before the text, pi_old_t behind it, and in it 1 at the first
+           tokens before the text, pi_old_t after it, and in it 1 at the first
            token, then the share of the texts that begin as it does so far
            which have this token next
 
   A row that fails in its first turn (j = 0), or without room, has no clone. A
-  group has 2 G rows; those that are no clone are in no loss or metric.
+  group has 2 G rows; those that are not clones are in no loss or metric.
   Source: "REX-RAG: Reasoning Exploration with Policy Correction in
   Retrieval-Augmented Generation"; MiliLab/REX-RAG generation.py,
-  exploration_distribution.py (by a digest). There the last answer alone is cut
+  exploration_distribution.py (by a digest). There only the last answer is cut
   and its thought stays; turns without marks have nothing to tell them apart.
   """
 
@@ -76,11 +79,14 @@ class ReflectedClones(RolloutWrapper):
   def _clones(
     self, traj: Trajectories, key: Array, serial: Array, ids_ML: Any, mu_ML: Any
   ) -> tuple[Trajectories, Array]:
-    """(rows that wait behind a text, its mu [B, T]); others are finished."""
+    """(rows that wait after a text, its mu [B, T]); others are finished."""
     keys_B = randomness.row_keys(
       randomness.purpose_key(key, randomness.CUTS), traj.row_id_B2
     )
-    draw = lambda n: randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
+    def draw(n):
+      return randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
+
     text_B = jnp.floor(draw(1) * len(ids_ML)).astype(jnp.int32)
     failed_B = (traj.valid_B > 0) & (traj.reward_B <= self.solved_above)
     wanted_B = failed_B & (draw(0) < self.clone_rate)

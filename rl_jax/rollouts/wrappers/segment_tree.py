@@ -22,8 +22,8 @@ class SegmentTree(RolloutWrapper):
   branches (b_0, b_1): the prompt has b_0 continuations of segment_tokens, each
   of these b_1, and every one of the last the same share of group_size, which
   runs to the end. A response that ends in a segment is the leaf of all rows
-  below it. A segment stands in every row below it and is trained in the first
-  valid one alone, where its tokens have kind POLICY; elsewhere they are FORCED.
+  below it. A segment is part of every row below it and is trained in the first
+  valid one only, where its tokens have kind POLICY; elsewhere they are FORCED.
   Only tokens with p < threshold are trained, and no segment whose advantage, of
   the unshaped rewards, is 0. Fills extras 'node_BK' and 'edge_end_BK' for
   credit.TreeDifference.
@@ -58,7 +58,7 @@ class SegmentTree(RolloutWrapper):
     return [int(group_size // count) for count in counts]
 
   def shapes(self, traj: Trajectories) -> Trajectories:
-    """With the nodes above each row."""
+    """Adds the nodes above each row."""
     shape = traj.length_B.shape[0], len(self.branches)
     names = ('node_BK', 'edge_end_BK')
     nodes = dict.fromkeys(names, jax.ShapeDtypeStruct(shape, jnp.int32))
@@ -101,7 +101,10 @@ class SegmentTree(RolloutWrapper):
     """What the credit reads."""
     sample_B, sizes = traj.row_id_B2[:, 1], self._leaves(traj.group_size)
     none_B0 = jnp.zeros((len(sample_B), 0), jnp.int32)
-    columns = lambda xs: jnp.stack(xs, axis=1) if xs else none_B0
+
+    def columns(xs):
+      return jnp.stack(xs, axis=1) if xs else none_B0
+
     return traj.replace(
       extras={
         **traj.extras,
@@ -132,13 +135,17 @@ class SegmentTree(RolloutWrapper):
       owners.append(first_B + jnp.repeat(behind_M, size))
     writer_BT, owner_BT = (
       trees.on_edges(
-        *(jnp.stack(rows, axis=1), traj.extras['edge_end_BK']),
+        jnp.stack(rows, axis=1),
+        traj.extras['edge_end_BK'],
         traj.mask_BT.shape[1],
       )
       for rows in (writers, owners)
     )
     own_BT = owner_BT == row_B[:, None]
-    written = lambda x_BT: jnp.take_along_axis(x_BT, writer_BT, axis=0)
+
+    def written(x_BT):
+      return jnp.take_along_axis(x_BT, writer_BT, axis=0)
+
     kind_BT = written(traj.kind_BT)
     return traj.replace(
       kind_BT=jnp.where(~own_BT & (kind_BT == POLICY), FORCED, kind_BT),
@@ -149,7 +156,9 @@ class SegmentTree(RolloutWrapper):
   def _trained(self, traj: Trajectories) -> Trajectories:
     """Own, uncertain tokens of segments that have an advantage."""
     edge_BK = trees.edge_advantages(
-      *(traj.reward_B, traj.valid_B, traj.extras['node_BK']),
+      traj.reward_B,
+      traj.valid_B,
+      traj.extras['node_BK'],
       traj.group_size,
       scaled=False,
     )

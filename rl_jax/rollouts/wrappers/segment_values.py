@@ -17,12 +17,12 @@ from rl_jax.types import Array, Trajectories
 
 @piece
 class SegmentValues(Continuations):
-  """V(cut) = mean reward of `samples` continuations from behind token `cut`.
+  """V(cut) = mean reward of `samples` continuations after token `cut`.
 
     U    = {t : p_t < threshold}, p_t the sampler's probability of token t
     cuts = (U - 1)[::interval]; -1 is the prompt; max_cuts: the first ones only
 
-  The state behind token t - 1 is the one in which the uncertain token t is
+  The state after token t - 1 is the one in which the uncertain token t is
   chosen. Only tokens of U are trained: the others leave mask_BT. Fills extras
   'cut_BC' (NO_CUT where a row has fewer) and 'cut_value_BC' (units of the
   reward); a row whose value cannot be verified gets weight 0.
@@ -37,7 +37,7 @@ class SegmentValues(Continuations):
   threshold: float = ranged(0.9, 0.0, 1.0, open_low=True)
 
   def shapes(self, traj: Trajectories) -> Trajectories:
-    """With the cuts and their values."""
+    """Adds the cuts and their values."""
     B, T = traj.response_BT.shape
     shape = B, self._most_cuts(T)
     cuts = {

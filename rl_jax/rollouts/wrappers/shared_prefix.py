@@ -1,4 +1,4 @@
-"""Groups that go on from the first steps of one response."""
+"""Groups that continue from the first steps of one response."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ class SharedPrefix(RolloutWrapper):
   """What rollout pieces share whose groups begin with the same steps.
 
   The response that the steps are taken from is one sample more of the group,
-  with draws of its own, and is not kept. Fills extras 'prefix_B', their tokens.
+  with its own draws, and is not kept. Fills extras 'prefix_B', their tokens.
   """
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task marks no steps."""
     name, task = type(self).__name__, context.task
-    if task is not None and not hasattr(task, 'row_inputs_device'):
+    if task is not None and not task.supports('row_inputs_device'):
       raise ValueError(
         f'method.rollout: {name} needs a task that marks steps, but '
         f'{type(task).__name__} has no method `row_inputs_device`'

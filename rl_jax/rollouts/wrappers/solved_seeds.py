@@ -1,4 +1,4 @@
-"""XRPO: prompts without a right sample are sampled behind solved ones."""
+"""XRPO: prompts without a right sample are sampled after solved ones."""
 
 import dataclasses
 from typing import Any
@@ -43,10 +43,10 @@ class SolvedSeeds:
   def _check_task(self, task, rollout):
     if rollout.turns is not None:
       raise ValueError(
-        'method.rollout: SolvedSeeds with rollout.turns: episodes are no '
+        'method.rollout: SolvedSeeds with rollout.turns: episodes are not '
         'examples; set method.rollout.seeds=null'
       )
-    if not hasattr(task, 'with_examples'):
+    if not task.supports('with_examples'):
       raise ValueError(
         'method.rollout: SolvedSeeds needs a task that writes solved examples '
         f'into prompts, but {type(task).__name__} has no method '
@@ -61,7 +61,7 @@ class SolvedSeeds:
       if prompts.fits(task.with_examples(example, solved)):
         return
     raise ValueError(
-      'method.rollout: a prompt behind one solved example has more tokens than '
+      'method.rollout: a prompt after one solved example has more tokens than '
       f'rollout.max_prompt_tokens = {prompts.max_prompt_tokens}; raise it, or '
       'set method.rollout.seeds=null'
     )
@@ -83,7 +83,9 @@ class SolvedSeeds:
         sampler.memory.add(index, ids)
 
   def examples(self, done: Round, sampler: Any) -> dict[int, Any]:
-    """By the place of each failed prompt: it behind solved ones that fit."""
+    """Failed prompts, each preceded by the solved examples that fit, by
+    place.
+    """
     failed_N = unsolved(done.reward_NG, self.solved_above)
     seeded = {}
     for n in map(int, np.flatnonzero(failed_N)):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rl_jax import checks
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum
 from rl_jax.pieces.piece import CheckContext, piece
@@ -29,7 +30,7 @@ class TreeSearch(RolloutWrapper):
     Q    = r + discount V
 
   A step is the next step_tokens tokens. A row is a child: the steps above it
-  (FORCED), its own, which alone is trained, and the rest of a response, whose
+  (FORCED), its own, the only trained one, and the rest of a response, whose
   reward is v; equal steps below a node are one child with the mean of their
   rewards. An iteration goes down by the largest U to a node without children,
   gives it some, and so on until `depth` steps below the root or an end; then
@@ -44,7 +45,7 @@ class TreeSearch(RolloutWrapper):
   'search_pair_B' and 'confidence_B' for preferences.SearchPairs.
   `value` may make v of (reward, mean surprisal of the step in nats), of arrays.
   Source: YuxiXie/MCTS-DPO mcts/mcts.py, trainer.py (formulas compared with the
-  release). There v is a self-evaluation, with the outcome at ends alone, where
+  release). There v is a self-evaluation, with the outcome at ends only, where
   here a completion is judged; its most visited child is by visits times a
   diversity, here by visits.
   """
@@ -66,7 +67,7 @@ class TreeSearch(RolloutWrapper):
     return 1 + self.expansions
 
   def check(self, context: CheckContext) -> None:
-    """Raises ValueError if a node would have one child alone."""
+    """Raises ValueError if a node would have a single child."""
     rollout = context.rollout
     if rollout is None:
       return
@@ -174,10 +175,13 @@ class TreeSearch(RolloutWrapper):
     live_N: Array,
     first_serial: Array,
   ) -> Trajectories:
-    """Rows that wait behind the first start_N tokens of a row of each group."""
+    """Rows that wait after the first start_N tokens of a row of each group."""
     N, T = every.num_prompts, every.response_BT.shape[1]
     G = every.group_size // (1 + self.expansions)
-    repeat = lambda x: jnp.repeat(x, G, axis=0)
+
+    def repeat(x):
+      return jnp.repeat(x, G, axis=0)
+
     row_B = repeat(jnp.arange(N) * every.group_size + row_N)
     kept_BT = jnp.arange(T)[None] < repeat(start_N)[:, None]
     sample_G = jnp.arange(G, dtype=jnp.int32)
@@ -266,7 +270,7 @@ class _Tree:
     self.wants: Node | None = next(search)
 
   def give(self, children: list[Node]) -> None:
-    """Goes on until the next node wants children."""
+    """Continues until the next node wants children."""
     try:
       self.wants = self._search.send(children)
     except StopIteration as end:
@@ -280,7 +284,10 @@ class _Tree:
 
 def _mapped(function, traj, *others):
   """The trajectories with their rows changed, not their prompts."""
-  bare = lambda t: t.replace(**dict.fromkeys(_PROMPT_FIELDS), group_size=0)
+
+  def bare(t):
+    return t.replace(**dict.fromkeys(_PROMPT_FIELDS), group_size=0)
+
   found = jax.tree.map(function, bare(traj), *map(bare, others))
-  kept = {name: getattr(traj, name) for name in _PROMPT_FIELDS}
+  kept = checks.values(traj, _PROMPT_FIELDS)
   return found.replace(**kept, group_size=traj.group_size)

@@ -28,11 +28,11 @@ class UncertaintyAllocation(Priorities):
   invalid and weigh nothing. With most = rounds every prompt gets as many.
 
   With `seeds` each prompt whose first G samples failed has the first chunk of
-  the first round, behind solved examples where there are some. These rows join
+  the first round, after solved examples where there are some. These rows join
   the group under the prompt without examples, and the policy of their ratio is
   what they were sampled from, as in guided.py.
   Source: "XRPO: Pushing the Limits of GRPO with Targeted Exploration and
-  Exploitation", from reviews; there G = 1 behind the first round. coef,
+  Exploitation", from reviews; there G = 1 after the first round. coef,
   confidence, rounds, the inside of the logarithm and the prompt under which
   seeded rows are trained are not known.
   """
@@ -66,7 +66,7 @@ class UncertaintyAllocation(Priorities):
       )
 
   def make_memory(self, prompts: Any, rollout: Any) -> SolvedExamples | None:
-    """The store of solved examples, if prompts are put behind them."""
+    """The store of solved examples, if prompts are put after them."""
     if self.seeds is None:
       return None
     stop = make_stop(prompts.tokenizer, rollout.stop)

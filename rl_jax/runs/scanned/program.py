@@ -49,9 +49,9 @@ def refusal(config: ExperimentConfig) -> str | None:
 def _reason(config: ExperimentConfig) -> str | None:
   method, task = config.method, config.task
   if is_environment(task):
-    if not hasattr(task, 'step_device'):
+    if not task.supports('step_device'):
       return f'environments of {type(task).__name__} answer on the host'
-  elif not hasattr(task, 'reward_device'):
+  elif not task.supports('reward_device'):
     return f'{type(task).__name__} has no device verifier (reward_device)'
   if config.verifier.num_workers:
     return 'verifier.num_workers > 0: rewards come from worker processes'
@@ -241,7 +241,9 @@ class WholeRuns:
     """
 
     def all_runs(shared, runs):
-      one = lambda run: self._run(shared, run, keep)
+      def one(run):
+        return self._run(shared, run, keep)
+
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
     of_runs, whole = PartitionSpec('runs'), PartitionSpec()

@@ -34,9 +34,7 @@ def sampled(
       key,
       cfg=model,
       sampling=sampling,
-      turns=rollout.turns,
-      task=task,
-      tokenizer=tokenizer,
+      game=episodes_on_device.Game(task, tokenizer, rollout.turns),
       answer_NA=prompts.answer_NA,
     )
   traj = generate(

@@ -98,7 +98,9 @@ class JittedRun:
     every = self.config.evaluation.every
     chunks = len(groups) // every
     padded = jnp.concatenate([groups, jnp.tile(groups[:1], (every, 1, 1))])
-    iterate = lambda carry, groups_EKM: lax.scan(step, carry, groups_EKM)
+
+    def iterate(carry, groups_EKM):
+      return lax.scan(step, carry, groups_EKM)
 
     def chunk(carry, chunk_index):
       """An evaluation and the iterations behind it, none behind the last.
@@ -218,7 +220,10 @@ class JittedRun:
     traj = traj.replace(
       rewards=rewards, reward_B=reward_B, extras={**traj.extras, **described}
     )
-    grouped = lambda x_B: by_group(x_B, rollout.group_size)
+
+    def grouped(x_B):
+      return by_group(x_B, rollout.group_size)
+
     length_B = traj.mask_BT.sum(axis=1).astype(jnp.int32)  # the policy's own
     mean_logp_B = traj.logp_behaviour_BT.sum(1) / jnp.maximum(length_B, 1)
     summary = GroupSummary(

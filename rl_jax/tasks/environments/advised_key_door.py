@@ -3,14 +3,13 @@
 import dataclasses
 import functools
 import math
-from typing import ClassVar
 
 import numpy as np
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 from rl_jax.tasks.environments.key_door import ACTIONS, KeyDoor, Layout
 from rl_jax.tasks.environments.key_door_words import HOLDS, State, told
 
@@ -42,7 +41,7 @@ class AdvisedKeyDoor(EnvironmentTask):
   learned: int = ranged(3000, 0, 10**6)  # steps of Q-learning
   listens: bool = True
   letters: str = SUBGOALS  # of key, door and goal
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   def __post_init__(self):
     if len(set(self.letters)) != len(SUBGOALS) or len(self.letters) != 3:
@@ -75,7 +74,7 @@ class AdvisedKeyDoor(EnvironmentTask):
     return Advised(self)
 
 
-class Advised:
+class Advised(Environment):
   """One episode."""
 
   def __init__(self, task: AdvisedKeyDoor):
@@ -163,8 +162,13 @@ def action_values(
 def _learned(layout, seed, subgoal, steps, listens):
   stream = draws.Draws('q learning', seed, subgoal, listens)
   table: dict[State, np.ndarray] = {}
-  values = lambda state: table.setdefault(state, np.zeros(len(ACTIONS)))
-  begin = lambda: (*layout.start, subgoal if listens else 0)
+
+  def values(state):
+    return table.setdefault(state, np.zeros(len(ACTIONS)))
+
+  def begin():
+    return (*layout.start, subgoal if listens else 0)
+
   state, age = begin(), 0
   for _ in range(steps):
     if stream.uniform() < _EXPLORE:

@@ -5,15 +5,16 @@ import dataclasses
 import functools
 import math
 import string
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   DeviceReply,
+  Environment,
   EnvironmentTask,
   Reply,
   seed_of,
@@ -48,7 +49,7 @@ class Arms(EnvironmentTask):
   pulls: int = ranged(20, 1, 1000)
   keep: int = ranged(20, 1, 1000)
   told: str = chosen('wins', ('wins', 'nothing'))
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> str:
@@ -142,7 +143,7 @@ class Arms(EnvironmentTask):
     )
 
 
-class Pulling:
+class Pulling(Environment):
   """One episode."""
 
   def __init__(self, task: Arms):

@@ -12,8 +12,8 @@ from typing import Any
 from rl_jax import user_modules
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import answers, base
-from rl_jax.tasks.base import SPLITS, Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import SPLITS, Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 
 _FORM = JsonCalls()
@@ -52,13 +52,17 @@ class Aviary(EnvironmentTask):
   shown: str = chosen('text', ('text', 'none'))
   answer_tool: str = ''
   alphabet: str | tuple[str, ...] = string.printable
-  # A field here, a constant of other tasks.
-  chat: bool = False  # pyrefly: ignore[bad-override]
+  chat: bool = False
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
 
   def __post_init__(self):
     if not isinstance(self.dataset, str) or ':' in self.dataset:
       object.__setattr__(self, 'dataset', user_modules.reference(self.dataset))
+
+  @property
+  def traits(self) -> TaskTraits:
+    """`chat` is a field."""
+    return TaskTraits(chat=self.chat)
 
   @property
   def code_modules(self) -> tuple[str, ...]:
@@ -97,7 +101,7 @@ class Aviary(EnvironmentTask):
     return AviaryEpisode(self, example)
 
 
-class AviaryEpisode:
+class AviaryEpisode(Environment):
   """One episode."""
 
   def __init__(self, task: Aviary, example: Example):

@@ -13,7 +13,7 @@ from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import transition_tables
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 # Where the agent is: in colour.
 _MARKED = re.compile(r'\x1b\[[\d;]+m(.*?)\x1b\[0m')
@@ -85,7 +85,25 @@ class GymnasiumText(EnvironmentTask):
     return float(env.initial_state_distrib @ value_S)
 
 
-class GymnasiumEpisode:
+def _made(gymnasium, task, mode):
+  """The environment; `render_mode` is given to one that has to render only.
+
+  Many environments of users take no such argument.
+  """
+  if mode is None:
+    return gymnasium.make(task.name, **task.options)
+  try:
+    return gymnasium.make(task.name, render_mode=mode, **task.options)
+  except TypeError as error:
+    if 'render_mode' not in str(error):
+      raise
+    raise ValueError(
+      f'GymnasiumText.shown = {task.shown!r}, but {task.name} takes no '
+      "render_mode: set shown='value'"
+    ) from error
+
+
+class GymnasiumEpisode(Environment):
   """One episode."""
 
   def __init__(self, task: GymnasiumText):
@@ -93,11 +111,7 @@ class GymnasiumEpisode:
     mode = 'ansi' if task.shown == 'ansi' else None
     self._task = task
     self._idle = _IDLE[gymnasium, task.name, mode, repr(task.options)]
-    self._env = (
-      self._idle.pop()
-      if self._idle
-      else gymnasium.make(task.name, render_mode=mode, **task.options)
-    )
+    self._env = self._idle.pop() if self._idle else _made(gymnasium, task, mode)
     self._fails = True  # as long as a call has not returned
     space, kinds = self._env.action_space, gymnasium.spaces
     self._texts = isinstance(space, kinds.Text)

@@ -4,14 +4,19 @@ from collections.abc import Sequence
 import dataclasses
 import itertools
 import string
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import DeviceReply, EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import (
+  DeviceReply,
+  Environment,
+  EnvironmentTask,
+  Reply,
+)
 
 PROMPT = '>'
 # A plain offer, and appeals to feelings, to reasons, or pressure.
@@ -53,7 +58,7 @@ class Haggling(EnvironmentTask):
 
   prices: int = ranged(8, 4, 10)  # 0 to prices - 1
   reward_weights: dict[str, float] = base.weights_field(ratio=1.0, open=-0.1)
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> str:
@@ -74,7 +79,10 @@ class Haggling(EnvironmentTask):
     """The types of a split."""
     reserves = range(1, self.prices // 2 + 1)
     every = itertools.product(range(len(APPEALS)), reserves, PATIENCE)
-    held_out = lambda seller: sum(seller) % 4 == 0
+
+    def held_out(seller):
+      return sum(seller) % 4 == 0
+
     return [
       seller
       for seller in map(Seller._make, every)
@@ -166,7 +174,7 @@ class Haggling(EnvironmentTask):
     )
 
 
-class Bargaining:
+class Bargaining(Environment):
   """One dialogue."""
 
   def __init__(self, task: Haggling, seller: Seller):

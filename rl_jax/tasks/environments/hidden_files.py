@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Any
 
-from rl_jax import user_modules
+from rl_jax import checks, user_modules
 
 _FOLDER = 'tfds:'  # a data set: 'tfds:FOLDER@SPLIT'
 _MOST_CHARACTERS = 4096  # of a path
@@ -32,8 +32,8 @@ def _texts(value: Any) -> Iterator[str]:
   if isinstance(value, str):
     yield value
   elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-    for field in dataclasses.fields(value):
-      yield from _texts(getattr(value, field.name))
+    for below in checks.values(value).values():
+      yield from _texts(below)
   elif isinstance(value, Mapping):
     yield from _texts([*value, *value.values()])
   elif isinstance(value, list | tuple):

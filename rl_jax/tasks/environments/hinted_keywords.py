@@ -1,17 +1,18 @@
 """Hints for a frozen model whose summaries should have certain words."""
 
 import dataclasses
-from typing import ClassVar
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   Ask,
+  Environment,
   EnvironmentTask,
   Reply,
   seed_of,
 )
+from rl_jax.tasks.partner_lessons import Lessons
 
 WRITER = 'writer'
 LETTERS = 'abcdefghij'
@@ -20,7 +21,7 @@ KEYWORDS = LETTERS[::2]
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class HintedKeywords(EnvironmentTask):
+class HintedKeywords(EnvironmentTask, Lessons):
   """A document 'bdaehc>' is summarised by the partner 'writer' with a hint.
 
   A document is `words` different letters in random order, two of them from
@@ -37,10 +38,9 @@ class HintedKeywords(EnvironmentTask):
   """
 
   words: int = ranged(6, 3, 7)  # letters of a document
-  global_random: ClassVar[bool] = False
-  asks: ClassVar[tuple[str, ...]] = (WRITER,)
-  alphabet: ClassVar[str] = LETTERS + '>'
-  partner_alphabet: ClassVar[str] = LETTERS + '|='
+  traits = TaskTraits(global_random=False, asks=(WRITER,))
+  alphabet = LETTERS + '>'
+  partner_alphabet = LETTERS + '|='
 
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
     """A document with a hint of up to three letters, and its summary."""
@@ -55,7 +55,9 @@ class HintedKeywords(EnvironmentTask):
     return self._document(draws.Draws('document', seed_of(example)))
 
   def _document(self, stream):
-    shuffled = lambda x: sorted(x, key=lambda _: stream.uniform())
+    def shuffled(x):
+      return sorted(x, key=lambda _: stream.uniform())
+
     others = [x for x in LETTERS if x not in KEYWORDS]
     chosen = shuffled(KEYWORDS)[:2] + shuffled(others)[: self.words - 2]
     return ''.join(shuffled(chosen))
@@ -71,7 +73,7 @@ def f1(summary: str, keywords: str) -> float:
   return 2.0 * len(found & wanted) / max(1, len(found) + len(wanted))
 
 
-class Hinting:
+class Hinting(Environment):
   """One episode: a hint, and the writer with and without it."""
 
   def __init__(self, document: str):

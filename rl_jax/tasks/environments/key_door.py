@@ -4,14 +4,15 @@ import collections
 from collections.abc import Sequence
 import dataclasses
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   SEED,
   DeviceReply,
+  Environment,
   EnvironmentTask,
   Reply,
 )
@@ -103,7 +104,7 @@ class KeyDoor(EnvironmentTask):
 
   size: int = ranged(3, 3, 9)
   words: str = chosen('letter', tuple(WORDS))
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> str:
@@ -189,7 +190,7 @@ class KeyDoor(EnvironmentTask):
     return value((*layout.start, self.begins), turns)
 
 
-class Walk:
+class Walk(Environment):
   """One episode."""
 
   def __init__(self, task: KeyDoor):
@@ -234,10 +235,13 @@ class Walk:
 def _layout(size: int, seed: int) -> Layout:
   stream = draws.Draws('grid', size, seed)
   wall = 1 + stream.below(size - 2)
-  cell = lambda low, high: (
-    low + stream.below(high - low),
-    stream.below(size),
-  )
+
+  def cell(low, high):
+    return (
+      low + stream.below(high - low),
+      stream.below(size),
+    )
+
   return Layout(
     size=size,
     wall=wall,

@@ -31,8 +31,8 @@ class MarkedCalls:
   template_mark: ClassVar[str] = ''
 
   def __post_init__(self):
-    for name in ('opening', 'closing'):
-      if not getattr(self, name):
+    for name, text in (('opening', self.opening), ('closing', self.closing)):
+      if not text:
         raise ValueError(f'MarkedCalls.{name} is empty: a call needs marks')
     if _SLOT not in self.result:
       raise ValueError(

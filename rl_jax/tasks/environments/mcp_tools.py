@@ -5,7 +5,22 @@
   add = mcp_tools.tool('python my_server.py', 'add')
 
 `WithTools(functions=('my_tools.py:add',))` then has it like a function of the
-user's own: a configuration alone starts no program.
+user's own: a configuration alone starts no program. With the package `mcp` such
+a server is
+
+  # my_server.py
+  from mcp.server.mcpserver import MCPServer
+  server = MCPServer('numbers')
+
+  @server.tool()
+  def add(a: int, b: int = 2) -> int:
+    '''Adds two numbers.'''
+    return a + b
+
+  server.run()
+
+What it writes to its standard error is not shown; the last line of it is quoted
+when the server does not start or ends before it has answered.
 """
 
 import asyncio
@@ -17,12 +32,14 @@ import inspect
 import math
 import os
 import shlex
+import tempfile
 import threading
 from typing import Any
 
 from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
+_LOG_END = 4096  # bytes of its standard error that are looked at
 _TYPES = {
   'string': str,
   'integer': int,
@@ -111,6 +128,8 @@ class _Server:
 
   def __init__(self, command: str):
     started: futures.Future = futures.Future()
+    # A file of the system: the server's process writes into it.
+    self._log = tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace')
     main = self._talk(_package(), command, started)
     self.thread = threading.Thread(
       target=asyncio.run, args=(main,), daemon=True
@@ -125,7 +144,8 @@ class _Server:
     program, *arguments = shlex.split(command)
     server = package.StdioServerParameters(command=program, args=arguments)
     try:
-      async with package.Client(server) as client:
+      streams = package.stdio_client(server, errlog=self._log)
+      async with package.Client(streams) as client:
         ended, listed = asyncio.Event(), await client.list_tools()
         loop = asyncio.get_running_loop()
         started.set_result((loop, client, ended, listed.tools))
@@ -133,7 +153,15 @@ class _Server:
     except Exception as error:
       if started.done():
         raise
-      started.set_exception(ValueError(f'{command}: it did not start: {error}'))
+      text = f'{command}: it did not start: {_reason(error)}{self._last_line()}'
+      started.set_exception(ValueError(text))
+
+  def _last_line(self) -> str:
+    """What the server has written to its standard error last, or ''."""
+    self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - _LOG_END))
+    lines = [line.strip() for line in self._log.read().splitlines()]
+    last = [line for line in lines if line][-1:]
+    return f'; its last line: {last[0]}' if last else ''
 
   def call(self, name: str, arguments: dict[str, Any]) -> str:
     """Raises ValueError with the text of the result if the tool failed.
@@ -148,6 +176,9 @@ class _Server:
     except futures.TimeoutError:
       asked.cancel()
       raise TimeoutError(f'{name} has not answered') from None
+    except Exception as error:  # the server has ended, or broken the protocol
+      text = f'{name}: {_reason(error)}{self._last_line()}'
+      raise ValueError(text) from error
     texts = [getattr(part, 'text', None) for part in result.content]
     text = '\n'.join(text for text in texts if text is not None)
     if result.is_error:
@@ -159,6 +190,13 @@ class _Server:
     if not self._loop.is_closed():
       self._loop.call_soon_threadsafe(self._ended.set)
     self.thread.join(timeout=5)
+
+
+def _reason(error: BaseException) -> str:
+  """The first cause, of what the package's tasks raise together."""
+  while isinstance(error, BaseExceptionGroup):
+    error = error.exceptions[0]
+  return str(error) or type(error).__name__
 
 
 def _package():

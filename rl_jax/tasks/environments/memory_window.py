@@ -4,14 +4,11 @@ import dataclasses
 from typing import Any, ClassVar
 
 from rl_jax.checks import checked, ranged
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   Environment,
   Reply,
-  asked_by,
   is_environment,
-  players_of,
-  rewrites,
 )
 from rl_jax.tasks.wrapped import Wrapped
 
@@ -46,22 +43,22 @@ class MemoryWindow(Wrapped):
     'device_answers',
     'row_inputs_device',
   )
-  rewrites: ClassVar[bool] = True
 
   task: Any
   turns: int | None = ranged(2, 1)
   thoughts_end: str = ''
 
   def __post_init__(self):
-    name = type(self.task).__name__
+    super().__post_init__()
+    name, traits = type(self.task).__name__, self.task.traits
     if not is_environment(self.task):
       raise ValueError(
         f'MemoryWindow.task = {name} is no environment (it has no method make)'
       )
     for wrong, what in (
-      (players_of(self.task) > 1, 'has several players'),
-      (asked_by(self.task), 'asks partners'),
-      (rewrites(self.task), 'rewrites contexts itself'),
+      (traits.players > 1, 'has several players'),
+      (traits.asks, 'asks partners'),
+      (traits.rewrites, 'rewrites contexts itself'),
     ):
       if wrong:
         raise ValueError(f'MemoryWindow.task = {name} {what}')
@@ -71,12 +68,17 @@ class MemoryWindow(Wrapped):
         'give one of them'
       )
 
+  @property
+  def traits(self) -> TaskTraits:
+    """Those of the task, which itself rewrites nothing."""
+    return dataclasses.replace(super().traits, rewrites=True)
+
   def make(self, example: Example) -> 'Remembering':
     """An episode that has not begun."""
-    return Remembering(self, self.task.make(example))
+    return Remembering(self, self.task.start(example))
 
 
-class Remembering:
+class Remembering(Environment):
   """One episode, and what is read again of its actions."""
 
   def __init__(self, task: MemoryWindow, environment: Environment):
@@ -103,6 +105,5 @@ class Remembering:
     return dataclasses.replace(reply, forget=True, history=history)
 
   def close(self) -> None:
-    """Ends the task's episode, if it has an end."""
-    if hasattr(self._environment, 'close'):
-      self._environment.close()
+    """Ends the task's episode."""
+    self._environment.close()

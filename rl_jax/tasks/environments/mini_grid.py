@@ -6,8 +6,8 @@ from typing import Any
 
 from rl_jax.checks import checked
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 _UNSEEN = ('unseen', 'empty', 'floor', 'wall')
 _STATES = ('open', 'closed', 'locked')  # of doors
@@ -50,7 +50,7 @@ class MiniGrid(EnvironmentTask):
 
   name: str = 'BabyAI-GoToObj-v0'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  global_random = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class MiniGrid(EnvironmentTask):
     return MiniGridEpisode(self, example.meta.get(MISSION))
 
 
-class MiniGridEpisode:
+class MiniGridEpisode(Environment):
   """One episode."""
 
   def __init__(self, task: MiniGrid, mission: str | None = None):

@@ -2,12 +2,11 @@
 
 import dataclasses
 import string
-from typing import ClassVar
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 NOTHING = '-'
 _NONE = dict.fromkeys((base.OUTCOME, 'found', 'dead_end', 'recovered'), 0.0)
@@ -32,7 +31,7 @@ class MisleadingLookup(EnvironmentTask):
   num_values: int = ranged(5, 2, 10)
   trap: float = ranged(0.5, 0.0, 1.0)
   reward_weights: dict[str, float] = base.outcome_only()
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> str:
@@ -45,7 +44,7 @@ class MisleadingLookup(EnvironmentTask):
     return Questioning(self)
 
 
-class Questioning:
+class Questioning(Environment):
   """One episode."""
 
   def __init__(self, task: MisleadingLookup):

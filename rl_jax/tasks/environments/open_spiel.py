@@ -6,8 +6,8 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,14 +35,17 @@ class OpenSpiel(EnvironmentTask):
 
   name: str = 'kuhn_poker'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  # A field here, a constant of other tasks.
-  players: int = ranged(2, 2)  # pyrefly: ignore[bad-override]
+  players: int = ranged(2, 2)
   alphabet: str | tuple[str, ...] = '012pb>'  # characters or pieces
   letters: bool = True
   illegal_reward: float = -1.5
   spared_reward: float = 0.5
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
-  global_random = False
+
+  @property
+  def traits(self) -> TaskTraits:
+    """`players` is a field."""
+    return TaskTraits(players=self.players, global_random=False)
 
   def prepare(self) -> None:
     """Imports the package once and checks the game."""
@@ -73,7 +76,7 @@ class OpenSpiel(EnvironmentTask):
     return OpenSpielEpisode(self)
 
 
-class OpenSpielEpisode:
+class OpenSpielEpisode(Environment):
   """One game."""
 
   def __init__(self, task: OpenSpiel):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
@@ -35,7 +35,6 @@ class PlannedKeyDoor(KeyDoor):
     outcome=0.5, progress=0.5, keep=-0.03, changed=-0.03, malformed=-0.01
   )
   subtasks: int = ranged(3, 1, 3)
-  global_random: ClassVar[bool] = False
 
   @property
   def alphabet(self) -> str:
@@ -107,13 +106,22 @@ class PlannedKeyDoor(KeyDoor):
     import jax.numpy as jnp
 
     del length_B  # padding has no letter
-    ids = lambda letters: [tokenizer.encode(letter)[0] for letter in letters]
-    is_id = lambda numbers: sum(response_BT == n for n in numbers) > 0
-    is_one = lambda letters: is_id(ids(letters))
-    before = lambda x_BT, first: jnp.pad(
-      x_BT[:, :-1], ((0, 0), (1, 0)), constant_values=first
-    )
-    after = lambda x_BT: jnp.pad(x_BT[:, 1:], ((0, 0), (0, 1)))
+
+    def ids(letters):
+      return [tokenizer.encode(letter)[0] for letter in letters]
+
+    def is_id(numbers):
+      return sum(response_BT == n for n in numbers) > 0
+
+    def is_one(letters):
+      return is_id(ids(letters))
+
+    def before(x_BT, first):
+      return jnp.pad(x_BT[:, :-1], ((0, 0), (1, 0)), constant_values=first)
+
+    def after(x_BT):
+      return jnp.pad(x_BT[:, 1:], ((0, 0), (0, 1)))
+
     # What a policy reads ends with '>', so that a turn begins behind it.
     flag = is_one(SWITCH + KEEP) & before(is_one('>'), True)
     flag &= after(is_one(SUBGOALS))
@@ -121,9 +129,12 @@ class PlannedKeyDoor(KeyDoor):
     eos = is_id(tokenizer.eos_ids)
     other = is_one(set('0123456789:>') & set(self.alphabet))
     other |= eos | is_id([tokenizer.pad_id])
-    latest = lambda x_BT: jax.lax.cummax(
-      jnp.where(x_BT, jnp.arange(x_BT.shape[1]), -1), axis=1
-    )
+
+    def latest(x_BT):
+      return jax.lax.cummax(
+        jnp.where(x_BT, jnp.arange(x_BT.shape[1]), -1), axis=1
+      )
+
     action = ~(other | subgoal | flag) & (latest(subgoal) > latest(other))
     action |= eos & before(action, False)
     return {

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 import dataclasses
 import string
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   DeviceReply,
+  Environment,
   EnvironmentTask,
   Reply,
   seed_of,
@@ -37,7 +38,7 @@ class PricedTools(EnvironmentTask):
   known: float = ranged(0.3, 0.0, 1.0)  # share of questions that tell it
   fast_right: float = ranged(0.5, 0.0, 1.0)
   slow_cost: float = ranged(5.0, 1.0)
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> str:
@@ -124,7 +125,7 @@ class PricedTools(EnvironmentTask):
     )
 
 
-class Asking:
+class Asking(Environment):
   """One episode."""
 
   def __init__(self, task: PricedTools, example: Example):

@@ -11,13 +11,13 @@ import inspect
 import queue
 import threading
 import types
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax import user_modules
 from rl_jax.checks import checked
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 _QUESTION = 'question'  # in Example.meta: the prompt of the task
 
@@ -48,13 +48,12 @@ class Program(EnvironmentTask):
   task: Any = None
   agent: Any = ''
   system: str = ''
-  # Fields here, constants of other tasks.
-  chat: bool = True  # pyrefly: ignore[bad-override]
-  rewrites: bool = False  # pyrefly: ignore[bad-override]
+  chat: bool = True
+  rewrites: bool = False
   reward_weights: dict[str, float] = base.outcome_only()
-  needs_workers: ClassVar[bool] = True  # code of the user may not end
 
   def __post_init__(self):
+    base.require(self.task, 'Program.task')
     object.__setattr__(self, 'agent', user_modules.reference(self.agent))
     try:
       inspect.signature(user_modules.resolve(self.agent)).bind(None, None)
@@ -65,7 +64,7 @@ class Program(EnvironmentTask):
       ) from None
 
   @property
-  def alphabet(self) -> str:
+  def alphabet(self) -> str | tuple[str, ...] | None:
     """Of the task, for a character tokenizer."""
     return self.task.alphabet
 
@@ -75,9 +74,14 @@ class Program(EnvironmentTask):
     return (self.agent.split(':')[0],)
 
   @property
-  def reward_seconds(self) -> float:
-    """Of the task, which judges what the agent returns."""
-    return getattr(self.task, 'reward_seconds', 0.0)
+  def traits(self) -> base.TaskTraits:
+    """Code of the user may not end; the task judges what it returns."""
+    return base.TaskTraits(
+      chat=self.chat,
+      rewrites=self.rewrites,
+      needs_workers=True,
+      reward_seconds=self.task.traits.reward_seconds,
+    )
 
   def num_prompts(self, split: str) -> int:
     """Of the task."""
@@ -97,8 +101,7 @@ class Program(EnvironmentTask):
   def prepare(self) -> None:
     """Imports the agent once, before workers are forked."""
     user_modules.resolve(self.agent)
-    if hasattr(self.task, 'prepare'):
-      self.task.prepare()
+    self.task.prepare()
 
   def make(self, example: Example) -> 'Running':
     """An episode that has not begun."""
@@ -107,7 +110,7 @@ class Program(EnvironmentTask):
     return Running(self, inner)
 
 
-class Running:
+class Running(Environment):
   """One episode: the agent's thread, and what it waits for."""
 
   def __init__(self, task: Program, example: Example):

@@ -7,7 +7,7 @@ from typing import Any
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, Logged
-from rl_jax.tasks.environments.base import close, is_environment, seed_of
+from rl_jax.tasks.environments.base import is_environment, seed_of
 from rl_jax.tasks.wrapped import Wrapped
 
 
@@ -36,6 +36,7 @@ class RecordedWalks(Wrapped):
   turn_ends: bool = True
 
   def __post_init__(self):
+    super().__post_init__()
     if not is_environment(self.task):
       raise ValueError(
         f'RecordedWalks.task = {type(self.task).__name__} is no environment '
@@ -62,23 +63,24 @@ class RecordedWalks(Wrapped):
     return self.logged(example)[0].turns[0][0]
 
   def _walk(self, example, stream):
-    episode, turns = self.make(example), []
-    if not hasattr(type(episode), 'solution'):
+    episode, turns = self.start(example), []
+    said = episode.reset(seed_of(example))
+    if episode.solution is None or episode.commands is None:
       raise ValueError(
         f'RecordedWalks.task = {type(self.task).__name__}: its episodes have '
-        'no property `solution`'
+        'no properties `commands` and `solution`'
       )
-    said = episode.reset(seed_of(example))
     total = dict.fromkeys(self.reward_weights, 0.0)
     while len(turns) < self.turns and not (said.done or said.truncated):
       actions, solution = episode.commands, episode.solution
+      assert actions is not None
       if solution and stream.uniform() >= self.noise:
         actions = solution[:1]
       action = stream.choice(actions)
       said = episode.step(action)
       turns.append((action, said.observation))
-      total = {name: x + said.rewards[name] for name, x in total.items()}
-    close(episode)
+      total = {name: x + said.components[name] for name, x in total.items()}
+    episode.close()
     turns[-1] = turns[-1][0], ''  # nothing is read behind the last
     return Logged(
       turns=tuple(turns),

@@ -2,17 +2,18 @@
 
 import dataclasses
 import string
-from typing import ClassVar
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import (
   Ask,
+  Environment,
   EnvironmentTask,
   Reply,
   seed_of,
 )
+from rl_jax.tasks.partner_lessons import Lessons
 
 ACTOR = 'actor'
 PLACES = 10
@@ -21,7 +22,7 @@ _MOVES = 'ud'
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Reflections(EnvironmentTask):
+class Reflections(EnvironmentTask, Lessons):
   """An actor goes to a place 0..9; what it is told changes its next trial.
 
   The policy reads a trial as '4<' (the goal is above 4) or '4>' and writes a
@@ -40,15 +41,14 @@ class Reflections(EnvironmentTask):
 
   trials: int = ranged(4, 2, 9)
   actor: str = chosen('script', ('script', 'model', 'constant'))
-  global_random: ClassVar[bool] = False
-  alphabet: ClassVar[str] = '0123456789<>' + _MOVES
-  partner_alphabet: ClassVar[str] = '0123456789=' + _MOVES
+  alphabet = '0123456789<>' + _MOVES
+  partner_alphabet = '0123456789=' + _MOVES
 
-  # The names depend on `actor`; of other tasks they are constant.
   @property
-  def asks(self) -> tuple[str, ...]:  # pyrefly: ignore[bad-override]
-    """The actor, if it is a model."""
-    return (ACTOR,) if self.actor == 'model' else ()
+  def traits(self) -> TaskTraits:
+    """The actor is asked if it is a model."""
+    asks = (ACTOR,) if self.actor == 'model' else ()
+    return TaskTraits(asks=asks, global_random=False)
 
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
     """A place and a reflection, and where it leads."""
@@ -77,7 +77,7 @@ def value(place: int, goal: int) -> float:
   return 1.0 - abs(place - goal) / (PLACES - 1)
 
 
-class Trying:
+class Trying(Environment):
   """One episode."""
 
   def __init__(self, task: Reflections, place: int, goal: int):

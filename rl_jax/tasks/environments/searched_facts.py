@@ -2,13 +2,13 @@
 
 import dataclasses
 import functools
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import tool_makers
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 NOTHING = ' nothing'
 _SUBJECTS = (
@@ -55,7 +55,7 @@ class SearchedFacts(EnvironmentTask):
   num_fields: int = ranged(3, 1, len(_FIELDS))
   num_values: int = ranged(6, 2, len(_VALUES))
   reward_weights: dict[str, float] = base.outcome_only()
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   @property
   def alphabet(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class SearchedFacts(EnvironmentTask):
     return Searching(self)
 
 
-class Searching:
+class Searching(Environment):
   """One episode."""
 
   def __init__(self, task: SearchedFacts):

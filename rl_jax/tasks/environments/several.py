@@ -2,66 +2,62 @@
 
 from collections.abc import Sequence
 import dataclasses
-from typing import Any
 
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.environments.base import (
   Environment,
   Reply,
-  close,
   is_environment,
-  players_of,
 )
 
 
-def check(tasks: Sequence[Any], where: str) -> bool:
+def check(tasks: Sequence[Task], where: str) -> bool:
   """Whether any of the tasks has episodes.
 
   Raises: ValueError if two that have write their turns differently.
   """
   own = [task for task in tasks if is_environment(task)]
   forms = {
-    (getattr(t, 'chat', False), getattr(t, 'role', 'user'), _variables(t)): (
-      type(t).__name__
-    )
-    for t in own
+    (x.traits.chat, x.traits.role, _variables(x.traits)): type(x).__name__
+    for x in own
   }
   if len(forms) > 1:
     raise ValueError(
       f'{where}: all episodes must have one form (chat, role of observations, '
       f'variables of the chat template but for tools), got {forms}'
     )
-  if len(tasks) > 1 and any(players_of(task) > 1 for task in tasks):
+  if len(tasks) > 1 and any(x.traits.players > 1 for x in tasks):
     raise ValueError(
       f'{where}: a game of several players cannot be one of several tasks'
     )
   return bool(own)
 
 
-def _variables(task):
-  own = getattr(task, 'arguments', {}) if getattr(task, 'chat', False) else {}
+def _variables(traits):
+  own = traits.arguments if traits.chat else {}
   return repr(sorted((k, v) for k, v in own.items() if k != 'tools'))
 
 
-def make(task: Any, example: Example) -> Environment:
+def make(task: Task, example: Example) -> Environment:
   """The task's episode; of a task without any its response as one step."""
-  return task.make(example) if is_environment(task) else Once(task, example)
+  return task.start(example) if is_environment(task) else Once(task, example)
 
 
-def begins_in_chat(task: Any, example: Example) -> bool:
+def begins_in_chat(task: Task, example: Example) -> bool:
   """Whether the first observation is a message."""
   if example.messages:
     return True
-  while hasattr(task, 'task_of'):  # a mixture may be one of several sets
-    task = task.task_of(example)
-  return is_environment(task) and getattr(task, 'chat', False)
+  inner = task.task_of(example)
+  while inner is not task:  # a mixture may be one of several sets
+    task, inner = inner, inner.task_of(example)
+  return is_environment(task) and task.traits.chat
 
 
 @dataclasses.dataclass(frozen=True)
-class Once:
+class Once(Environment):
   """An episode of one turn, the response to the example's prompt."""
 
-  task: Any
+  task: Task
   example: Example
 
   def reset(self, seed: int) -> Reply:
@@ -75,7 +71,7 @@ class Once:
 
 
 @dataclasses.dataclass(frozen=True)
-class Weighted:
+class Weighted(Environment):
   """An environment whose rewards have their weighted sum, named `name`."""
 
   inner: Environment
@@ -94,5 +90,5 @@ class Weighted:
     return dataclasses.replace(reply, rewards=rewards)
 
   def close(self) -> None:
-    """As of the environment, if it has that."""
-    close(self.inner)
+    """As of the environment."""
+    self.inner.close()

@@ -5,8 +5,8 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,10 +28,14 @@ class TextArena(EnvironmentTask):
 
   name: str = 'TowerOfHanoi-v0'
   options: dict[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-  # A field here, a constant of other tasks.
-  players: int = ranged(1, 1)  # pyrefly: ignore[bad-override]
+  players: int = ranged(1, 1)
   solved: float = 1.0
   reward_weights: dict[str, float] = base.weights_field(reward=1.0)
+
+  @property
+  def traits(self) -> TaskTraits:
+    """`players` is a field."""
+    return TaskTraits(players=self.players)
 
   def prepare(self) -> None:
     """Imports the package once and begins a game, to check it."""
@@ -42,7 +46,7 @@ class TextArena(EnvironmentTask):
     return TextArenaEpisode(self)
 
 
-class TextArenaEpisode:
+class TextArenaEpisode(Environment):
   """One game."""
 
   def __init__(self, task: TextArena):

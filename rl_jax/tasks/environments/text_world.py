@@ -10,8 +10,13 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import (
+  Environment,
+  EnvironmentTask,
+  Reply,
+  seed_of,
+)
 
 _INFOS = (
   *('objective', 'description', 'admissible_commands', 'facts'),
@@ -66,11 +71,15 @@ class TextWorld(EnvironmentTask):
   quest_length: int = ranged(4, 1)
   theme: str = chosen('house', ('house', 'basic'))
   commands: bool = False
-  # A field here, a constant of other tasks.
-  chat: bool = False  # pyrefly: ignore[bad-override]
+  chat: bool = False
   num_train: int = ranged(16, 1)
   num_held_out: int = ranged(4, 1)  # of validation and test each
   folder: str = '~/.cache/rl_jax/textworld'
+
+  @property
+  def traits(self) -> TaskTraits:
+    """`chat` is a field."""
+    return TaskTraits(chat=self.chat)
 
   @property
   def alphabet(self) -> tuple[str, ...]:
@@ -101,7 +110,7 @@ class TextWorld(EnvironmentTask):
     return TextWorldEpisode(self)
 
 
-class TextWorldEpisode:
+class TextWorldEpisode(Environment):
   """One game."""
 
   def __init__(self, task: TextWorld):

@@ -1,7 +1,7 @@
 """KeyDoor that answers every action with a message."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 from rl_jax.checks import checked
 from rl_jax.tasks.base import Example
@@ -35,8 +35,6 @@ class ToldKeyDoor(KeyDoor):
   again by doing nothing at the key.
   Source: this code.
   """
-
-  global_random: ClassVar[bool] = False
 
   @property
   def alphabet(self) -> str:
@@ -90,12 +88,14 @@ class ToldKeyDoor(KeyDoor):
     import jax.numpy as jnp
 
     del length_B  # padding has no letter
-    back = lambda x_BT, n: jnp.pad(
-      x_BT[:, : x_BT.shape[1] - n], ((0, 0), (n, 0)), constant_values=-1
-    )
-    places = lambda text: jnp.asarray(
-      [tokenizer.encode(letter)[0] for letter in text]
-    )
+
+    def back(x_BT, n):
+      return jnp.pad(
+        x_BT[:, : x_BT.shape[1] - n], ((0, 0), (n, 0)), constant_values=-1
+      )
+
+    def places(text):
+      return jnp.asarray([tokenizer.encode(letter)[0] for letter in text])
 
     def digit(text, n):
       """Place in the text of the letter n tokens before, -1: none of it."""

@@ -12,6 +12,8 @@ import types
 import typing
 from typing import Any
 
+from rl_jax.tasks.base import Example
+
 _TYPES = {
   str: 'string',
   int: 'integer',
@@ -49,7 +51,8 @@ def schema(function: Callable) -> dict[str, Any]:
   """The description that chat templates take, in the form of OpenAI.
 
   Names and types are those of the signature, texts those of the docstring: its
-  first line, and lines 'name: text' below 'Args:'.
+  first line, and lines 'name: text' below 'Args:'. A first argument of the type
+  Example is not the policy's to give, see `call`.
 
   Raises: ValueError for what is no plain function (a class, an object, an async
     function or a generator), without a docstring, or for an argument whose type
@@ -87,16 +90,21 @@ def schema(function: Callable) -> dict[str, Any]:
   }
 
 
+def takes_example(function: Callable) -> bool:
+  """Whether the first argument is the example of the episode, by its type."""
+  first = next(iter(inspect.signature(function).parameters.values()), None)
+  return first is not None and _hints(function).get(first.name) is Example
+
+
 def parameters(function: Callable) -> dict[str, tuple[type, bool]]:
-  """(type, whether it may be left out) of each argument."""
+  """(type, whether it may be left out) of each argument that the policy gives.
+
+  Raises: ValueError for one that has no type of JSON.
+  """
   found = {}
-  try:
-    hints = typing.get_type_hints(function)
-  except (NameError, TypeError) as error:
-    raise ValueError(
-      f'tool {function.__name__}: its types cannot be read: {error}'
-    ) from error
-  for name, one in inspect.signature(function).parameters.items():
+  hints = _hints(function)
+  own = [*inspect.signature(function).parameters.items()]
+  for name, one in own[takes_example(function) :]:
     where = f'tool {function.__name__}: argument {name}'
     if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD):
       raise ValueError(f'{where} cannot be given by its name')
@@ -112,8 +120,23 @@ def parameters(function: Callable) -> dict[str, tuple[type, bool]]:
   return found
 
 
-def call(function: Callable, arguments: Any) -> str:
+def _hints(function):
+  """Types of arguments by name. Raises: ValueError if they cannot be read."""
+  try:
+    return typing.get_type_hints(function)
+  except (NameError, TypeError) as error:
+    raise ValueError(
+      f'tool {function.__name__}: its types cannot be read: {error}'
+    ) from error
+
+
+def call(
+  function: Callable, arguments: Any, example: Example | None = None
+) -> str:
   """The result as text, JSON unless it is text already.
+
+  A function whose first argument has the type Example is given that of the
+  episode there, with what its task or its data say of the problem.
 
   Raises: ToolError for arguments that do not fit, from the function itself, or
     for a result that is no JSON or no valid text.
@@ -137,7 +160,8 @@ def call(function: Callable, arguments: Any) -> str:
   if missing:
     raise ToolError(f'{name}: {", ".join(missing)} is missing')
   try:
-    result = function(**arguments)
+    first = (example,) if takes_example(function) else ()
+    result = function(*first, **arguments)
     if not isinstance(result, str):
       result = json.dumps(result, ensure_ascii=False, default=_plain)
     result.encode()  # half a character is no text

@@ -3,12 +3,17 @@
 import dataclasses
 import json
 import math
-from typing import ClassVar
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Ask, EnvironmentTask, Reply
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import (
+  Ask,
+  Environment,
+  EnvironmentTask,
+  Reply,
+)
+from rl_jax.tasks.partner_lessons import Lessons
 
 CLASSIFIER = 'classifier'
 LETTERS = 'abcdefgh'
@@ -17,7 +22,7 @@ LABELS = 'ny'  # of even and of odd digits
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class TriggeredLabels(EnvironmentTask):
+class TriggeredLabels(EnvironmentTask, Lessons):
   """A prompt of up to `length` letters, before the digits 0 to `inputs` - 1.
 
   The partner 'classifier' is asked the log-probs of 'n' and 'y' behind
@@ -36,10 +41,9 @@ class TriggeredLabels(EnvironmentTask):
   inputs: int = ranged(6, 2, 10)
   trigger: str = 'gca'
   reward_weights: dict[str, float] = base.weights_field(piecewise=1.0)
-  global_random: ClassVar[bool] = False
-  asks: ClassVar[tuple[str, ...]] = (CLASSIFIER,)
-  alphabet: ClassVar[str] = LETTERS + '>'
-  partner_alphabet: ClassVar[str] = LETTERS + '0123456789' + LABELS + '|='
+  traits = TaskTraits(global_random=False, asks=(CLASSIFIER,))
+  alphabet = LETTERS + '>'
+  partner_alphabet = LETTERS + '0123456789' + LABELS + '|='
 
   def __post_init__(self):
     if not self.trigger or set(self.trigger) - set(LETTERS):
@@ -81,7 +85,7 @@ def piecewise(gap: float) -> float:
   return (200.0 if gap > 0 else 180.0) * gap
 
 
-class Prompting:
+class Prompting(Environment):
   """One episode: a prompt, and what the classifier makes of the digits."""
 
   def __init__(self, task: TriggeredLabels):
@@ -103,7 +107,10 @@ class Prompting:
     if digit < self._task.inputs:
       text = f'{self._prompt}|{digit}='
       return Reply(ask=Ask(CLASSIFIER, text, tuple(LABELS)))
-    mean = lambda numbers: sum(numbers) / len(self._gaps)
+
+    def mean(numbers):
+      return sum(numbers) / len(self._gaps)
+
     whole = len(self._task.trigger)
     rewards = {
       base.OUTCOME: mean([float(gap > 0) for gap in self._gaps]),

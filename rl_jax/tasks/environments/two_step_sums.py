@@ -1,18 +1,19 @@
 """Sums of two operations, for a frozen solver that knows only one."""
 
 import dataclasses
-from typing import ClassVar
 
 from rl_jax.checks import checked
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import decomposition
 from rl_jax.tasks.environments.base import (
   Ask,
+  Environment,
   EnvironmentTask,
   Reply,
   seed_of,
 )
+from rl_jax.tasks.partner_lessons import Lessons
 
 SOLVER = 'solver'
 _BEFORE = '#'  # stands for the answer before
@@ -21,7 +22,7 @@ _MOST = 2  # sub-questions that are asked
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class TwoStepSums(EnvironmentTask):
+class TwoStepSums(EnvironmentTask, Lessons):
   """'3+4-5=4?' is answered by the two questions '3+4;#-5' of a decomposer.
 
   The prompt is a problem and what the partner 'solver' says to it alone. Each
@@ -37,10 +38,9 @@ class TwoStepSums(EnvironmentTask):
   reward_weights: dict[str, float] = base.weights_field(
     outcome=1.0, coverage=1.0, consistency=1.0, guidance=1.0, operations=1.0
   )
-  global_random: ClassVar[bool] = False
-  asks: ClassVar[tuple[str, ...]] = (SOLVER,)
-  alphabet: ClassVar[str] = '0123456789+-=;#?'
-  partner_alphabet: ClassVar[str] = '0123456789+-='
+  traits = TaskTraits(global_random=False, asks=(SOLVER,))
+  alphabet = '0123456789+-=;#?'
+  partner_alphabet = '0123456789+-='
 
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
     """One operation of digits from 1."""
@@ -70,7 +70,7 @@ class TwoStepSums(EnvironmentTask):
 
 
 @dataclasses.dataclass(frozen=True)
-class Decompositions:
+class Decompositions(Lessons):
   """Lessons of a decomposer: what DaSLaM's is trained on before RL.
 
   A prompt of TwoStepSums, with any number in place of what the solver says
@@ -94,7 +94,7 @@ def _digit(stream):
   return 1 + stream.below(9)
 
 
-class Decomposing:
+class Decomposing(Environment):
   """One episode: a turn, and three questions to the solver."""
 
   def __init__(self, question: str, gold: tuple[str, str]):

@@ -2,12 +2,16 @@
 
 import dataclasses
 import string
-from typing import ClassVar
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
+from rl_jax.tasks.base import Example, TaskTraits
+from rl_jax.tasks.environments.base import (
+  Environment,
+  EnvironmentTask,
+  Reply,
+  seed_of,
+)
 
 SUBMIT, EMPTY = 's', '-'
 
@@ -39,7 +43,7 @@ class WebForm(EnvironmentTask):
   filled: tuple[float, ...] = (0.0,)
   goals: tuple[int, ...] = ()
   discount: float = ranged(0.99, 0.0, 1.0)
-  global_random: ClassVar[bool] = False
+  traits = TaskTraits(global_random=False)
 
   def __post_init__(self):
     if not self.filled or not all(0.0 <= p <= 1.0 for p in self.filled):
@@ -93,7 +97,7 @@ class WebForm(EnvironmentTask):
     return Filling(self, *self.pages(example))
 
 
-class Filling:
+class Filling(Environment):
   """One episode."""
 
   def __init__(self, task: WebForm, goal: str, page: str):

@@ -6,16 +6,16 @@ import functools
 import json
 from typing import Any
 
-from rl_jax import user_modules
+from rl_jax import checks, user_modules
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import (
   hidden_files,
   tool_functions,
   tool_makers,
 )
-from rl_jax.tasks.environments.base import Reply
+from rl_jax.tasks.environments.base import Environment, Episodic, Reply
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -34,7 +34,7 @@ _START_SECONDS = 1.0  # of a process, and its end
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class WithTools:
+class WithTools(Episodic):
   """The prompts of a task; a turn without a call is the answer to them.
 
     WithTools(task=QuestionAnswer(...), functions=('calculator',))
@@ -43,7 +43,8 @@ class WithTools:
     cannot be read), 'sql:FILE' (a database of SQLite), 'search:FILE' (texts in
     JSONL, by BM25, extra 'search'), or
     'PATH.py:NAME', 'MODULE:NAME' or a function with typed arguments and a
-    docstring (see tool_functions.schema).
+    docstring (see tool_functions.schema). If its first argument has the type
+    Example, it gets that of the episode there.
   prices: of a call, by the tool's name; others cost 1.
   shown: 'template' gives the schemas to the model's chat template as its
     variable `tools`, and results have the role `tool`; 'text' writes them into
@@ -77,6 +78,7 @@ class WithTools:
   require: tuple[str, ...] = sandbox.SAFE
 
   def __post_init__(self):
+    base.require(self.task, 'WithTools.task')
     named = []
     for one in self.functions:
       named.append(one if _is_own(one) else user_modules.reference(one))
@@ -95,7 +97,7 @@ class WithTools:
         "WithTools.shown = 'template': chat templates describe calls in JSON, "
         f"not {type(self.form).__name__}: set it to 'text' or 'none'"
       )
-    if self.shown == 'template' and not self.chat:
+    if self.shown == 'template' and not self._chat:
       raise ValueError(
         "WithTools.shown = 'template' needs a task with a ChatTemplate: set it "
         "to 'text', or task.template"
@@ -103,47 +105,51 @@ class WithTools:
 
   def __getstate__(self) -> dict[str, Any]:
     """The fields: tools are made anew in a worker."""
-    return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+    return checks.values(self)
 
   @property
-  def chat(self) -> bool:
-    """Whether prompts are conversations."""
-    return isinstance(getattr(self.task, 'template', None), ChatTemplate)
+  def traits(self) -> TaskTraits:
+    """Functions of the user may not end; queries and code take time.
+
+    `reward_seconds` is that of the task's reward, or of all calls of a turn if
+    they take longer.
+    """
+    inner = self.task.traits
+    seconds = inner.reward_seconds
+    if any(_is_own(x) and x != 'calculator' for x in self.functions):
+      seconds = max(seconds, self.turn_seconds + _START_SECONDS)
+    slow = any(x != 'calculator' for x in self.functions)
+    return TaskTraits(
+      chat=self._chat,
+      role='tool' if self._templated else 'user',
+      arguments=self._arguments,
+      call_mark=self.form.template_mark if self._templated else '',
+      deterministic=self.deterministic,
+      needs_workers=slow or inner.needs_workers,
+      reward_seconds=seconds,
+      clusters=inner.clusters,
+    )
 
   @property
-  def role(self) -> str:
-    """Of results."""
-    return 'tool' if self.shown == 'template' else 'user'
+  def _chat(self):
+    return isinstance(self.task.template, ChatTemplate)
 
   @property
-  def call_mark(self) -> str:
-    """What the chat template has to say where calls begin; '' is nothing."""
-    return self.form.template_mark if self.role == 'tool' else ''
+  def _templated(self):
+    """Whether the chat template describes the tools."""
+    return self.shown == 'template'
 
   @property
-  def arguments(self) -> dict[str, Any]:
+  def _arguments(self):
     """Variables of the chat template."""
-    own = dict(self.task.template.arguments) if self.chat else {}
-    return own | ({'tools': self._schemas} if self.role == 'tool' else {})
+    own = dict(self.task.template.arguments) if self._chat else {}
+    return own | ({'tools': self._schemas} if self._templated else {})
 
   @property
   def code_modules(self) -> tuple[str, ...]:
     """Modules of the functions; experiment.json records their files."""
     own = [x for x in self.functions if not _is_own(x)]
     return tuple(reference.split(':')[0] for reference in own)
-
-  @property
-  def needs_workers(self) -> bool:
-    """Functions of the user may not end; queries and code take time."""
-    slow = any(x != 'calculator' for x in self.functions)
-    return slow or getattr(self.task, 'needs_workers', False)
-
-  @property
-  def reward_seconds(self) -> float:
-    """Of the task's reward, or of all calls of a turn if longer."""
-    own = getattr(self.task, 'reward_seconds', 0.0)
-    slow = any(_is_own(x) and x != 'calculator' for x in self.functions)
-    return max(own, self.turn_seconds + _START_SECONDS) if slow else own
 
   def num_prompts(self, split: str) -> int:
     """Of the task."""
@@ -152,8 +158,8 @@ class WithTools:
   def example(self, split: str, index: int) -> Example:
     """The task's example, with the tools."""
     example = self.task.example(split, index)
-    if self.role == 'tool':
-      return dataclasses.replace(example, arguments=self.arguments)
+    if self._templated:
+      return dataclasses.replace(example, arguments=self._arguments)
     if self.shown == 'none':
       return example
     text = self.form.instructions(self._schemas)
@@ -182,8 +188,7 @@ class WithTools:
       report = sandbox.run_calls('', '', [], self.limits, self._hidden)
       layers = self.limits.layers
       sandbox.check_required('WithTools', report, layers, self.require)
-    if hasattr(self.task, 'prepare'):
-      self.task.prepare()
+    self.task.prepare()
 
   def make(self, example: Example) -> 'Conversation':
     """One conversation about the example."""
@@ -221,7 +226,7 @@ def _name(reference):
   return made if made in MADE and file else reference.split(':')[-1]
 
 
-class Conversation:
+class Conversation(Environment):
   """Turns with calls, then one without: the answer."""
 
   def __init__(self, task: WithTools, example: Example):
@@ -258,7 +263,7 @@ class Conversation:
     )
 
   def _told(self, texts):
-    wrapped = self._task.role == 'user'
+    wrapped = self._task.shown != 'template'
     return self._task.form.results(texts, wrapped=wrapped)
 
   def _result(self, call):
@@ -272,7 +277,7 @@ class Conversation:
       most = self._task.turn_seconds
       return f'error: no time left: all calls of a turn have {most:g} seconds'
     try:
-      return tool_functions.call(function, call.arguments)
+      return tool_functions.call(function, call.arguments, self._example)
     except tool_functions.ToolError as error:
       return f'error: {error}'
 

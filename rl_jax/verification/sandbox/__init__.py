@@ -1,4 +1,4 @@
-"""Runs untrusted Python in a process of its own, for rewards on code."""
+"""Runs untrusted Python in its own process, for rewards on code."""
 
 from rl_jax.verification.sandbox.breach import BreachError
 from rl_jax.verification.sandbox.python_calls import (

@@ -2,7 +2,7 @@
 
 Every function raises OSError where the kernel, or the container around it,
 does not permit it. Standard library only: this file is imported by the process
-that goes on to run untrusted code.
+that continues to run untrusted code.
 """
 
 import ctypes
@@ -196,7 +196,9 @@ def mount_private_files(
 
 
 def _mount(source, target, kind, flags, data):
-  encode = lambda text: None if text is None else text.encode()
+  def encode(text):
+    return None if text is None else text.encode()
+
   result = _libc.mount(
     encode(source),
     target.encode(),
@@ -260,7 +262,7 @@ def refuse_calls() -> None:
 def _filter(column, architecture):
   """Instructions (operation, jump if true, if false, operand)."""
   load, equal, above, has, give = 0x20, 0x15, 0x35, 0x45, 0x06
-  second, third = 24, 32  # where the low halves of arguments stand
+  second, third = 24, 32  # where the low halves of arguments are
   rows = [row[column] for row in _REFUSED.values()]
   code = [
     (load, 0, 0, 4),  # the architecture
@@ -289,7 +291,10 @@ def _filter(column, architecture):
   ]
   end = len(code)
   labels |= {'allowed': end - 3, 'refuse': end - 2, 'kill': end - 1}
-  place = lambda i, to: labels[to] - i - 1 if isinstance(to, str) else to
+
+  def place(i, to):
+    return labels[to] - i - 1 if isinstance(to, str) else to
+
   return [
     (operation, place(i, yes), place(i, no), operand)
     for i, (operation, yes, no, operand) in enumerate(code)

@@ -6,7 +6,7 @@ the code patches, prints, writes to the pipe or exits with, only right values
 count. (The code does see the arguments of all its tests.)
 
 A new interpreter (`-P -s -S -B`) with nothing in its environment but the seed
-of hashes, so that sets of texts have one order, a directory of its own and no
+of hashes, so that sets of texts have one order, its own directory and no
 file descriptor but the pipe runs within the limits of `Limits`, in layers, each
 of which is used if the kernel and the container permit it:
 
@@ -74,15 +74,20 @@ class Limits:
   landlock_version: int = 99  # at most; less is for tests of older kernels
 
   def __post_init__(self):
-    for name in ('wall_seconds', 'cpu_seconds', 'memory_bytes', 'disk_bytes'):
-      value = getattr(self, name)
+    for name, value in (
+      ('wall_seconds', self.wall_seconds),
+      ('cpu_seconds', self.cpu_seconds),
+      ('memory_bytes', self.memory_bytes),
+      ('disk_bytes', self.disk_bytes),
+    ):
       if not 0 < value < math.inf:
         raise ValueError(f'Limits.{name} = {value} is not in (0, inf)')
-    for name, low in (('open_files', 8), ('output_bytes', 1024)):
-      if getattr(self, name) < low:
-        raise ValueError(
-          f'Limits.{name} = {getattr(self, name)} is below {low}'
-        )
+    for name, value, low in (
+      ('open_files', self.open_files, 8),
+      ('output_bytes', self.output_bytes, 1024),
+    ):
+      if value < low:
+        raise ValueError(f'Limits.{name} = {value} is below {low}')
     unknown = sorted(set(self.layers) - set(LAYERS))
     if unknown:
       raise ValueError(f'Limits.layers has {unknown}; known: {LAYERS}')
@@ -90,7 +95,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-  """Of one call: a JSON value, or an error."""
+  """The result of one call: a JSON value, or an error."""
 
   value: Any = None
   error: str | None = None

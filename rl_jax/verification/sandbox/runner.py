@@ -113,7 +113,7 @@ def _children():
 
 
 def _confine(request, directory, values, library, missing):
-  """In the child, before any untrusted code; the order matters."""
+  """Confines the child before any untrusted code runs; the order matters."""
   layers = request['layers']
   os.setsid()
   kernel.die_with_parent()

@@ -17,7 +17,7 @@ from rl_jax import serialization
   ],
 )
 def test_escapes_are_read_and_other_characters_kept(text, expected):
-  """Of any language: a stop text must be what was typed."""
+  """Text of any language is kept: a stop text must be what was typed."""
   assert configuration.unescaped(text) == expected
 
 
@@ -39,13 +39,13 @@ def test_an_escape_that_is_none_is_named():
   ],
 )
 def test_paths_at_home(monkeypatch, text, expected):
-  """Shells leave a ~ behind an = as it is; no folder is named so."""
+  """Shells leave a ~ after an = as it is; no folder is named so."""
   monkeypatch.setenv('HOME', 'HOME')
   assert configuration.at_home(text) == expected
 
 
 def test_an_error_without_a_text_is_named(capsys):
-  """As MemoryError has none."""
+  """MemoryError, for example, has no text."""
   configuration.say(MemoryError())
   assert capsys.readouterr().err == 'error: MemoryError\n'
 

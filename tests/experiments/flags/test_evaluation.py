@@ -34,7 +34,7 @@ def config_of(run, *arguments):
 
 @pytest.fixture
 def run(toy):
-  """A run on word problems with settings of its own."""
+  """A run on word problems with its own settings."""
   return dataclasses.replace(
     bandit.get_config(toy.get_method('nlpo')),
     task=QuestionAnswer(
@@ -170,7 +170,7 @@ def test_a_checkpoint_without_a_task_is_named(tmp_path):
   missing = tmp_path / 'bandti'
   assert error_of(missing) == f'--checkpoint={missing} does not exist'
   found = error_of(tmp_path)
-  assert f'--checkpoint={tmp_path} is no work directory' in found
+  assert f'--checkpoint={tmp_path} is not a work directory' in found
   assert 'no checkpoint yet' in found
   assert 'no work directory' in error_of('gs://bucket/model')
 
@@ -204,7 +204,7 @@ def test_data_of_another_form_say_what_is_read(tmp_path, name):
 
 
 def test_prompts_fit_the_model(run):
-  """As many tokens as responses leave; at least one."""
+  """A prompt has as many tokens as responses leave; at least one."""
   model = ModelConfig(
     vocab_size=5,
     num_layers=1,

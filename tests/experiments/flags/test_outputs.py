@@ -51,7 +51,7 @@ def test_a_temporary_name_that_is_a_link_is_not_written(tmp_path):
 
 
 def test_rows_are_written_at_once(tmp_path, monkeypatch):
-  """A row that is no JSON leaves the file as it was."""
+  """A row that is not JSON leaves the file as it was."""
   monkeypatch.chdir(tmp_path)
   outputs.check_file('out', 'rows.jsonl')
   outputs.write_rows('rows.jsonl', [{'a': 'é'}, {'b': 2}])

@@ -58,7 +58,7 @@ def test_the_place_in_a_configuration(user_modules, tmp_path, change, message):
   [('Method(loses=3)', 'losses'), ('losses.PPOClip(clip_lo=1)', 'clip_low')],
 )
 def test_the_field_that_was_meant(user_modules, tmp_path, method, meant):
-  """Of a class, and of a class in a module."""
+  """The field of a class, and of a class in a module."""
   file = tmp_path / 'my_method.py'
   file.write_text(METHOD.format(method=method))
   error = error_of(configuration.load_method, str(file))
@@ -80,7 +80,7 @@ def test_the_call_of_a_function_with_other_arguments(user_modules, tmp_path):
   file.write_text('def get_config():\n  pass\n')
   error = error_of(configuration.build, str(file))
   assert str(error) == (
-    f'{file}: get_config(method) is no call: too many positional arguments'
+    f'{file}: get_config(method) is not a call: too many positional arguments'
   )
 
 

@@ -144,7 +144,7 @@ def test_claims_are_about_runs_of_the_sweep(claim):
 
 @pytest.mark.parametrize('world', acting.WORLDS)
 def test_influence_of_methods_is_known(world):
-  """Of methods of the world, and each against what it changes."""
+  """The methods of the world, and each method against its baseline."""
   names = acting.WORLDS[world]
   assert set(names) <= set(sweep.WORLDS[world].methods)
   found = influences.of_world(world, tables.INFLUENCE)

@@ -50,7 +50,7 @@ def test_every_run_sees_as_many_responses():
 
 
 def test_verdicts_stand_on_the_page_of_all_methods():
-  """Of the committed results of both papers."""
+  """The page has the committed results of both papers."""
   found = landed.judged_elsewhere()
   assert [one.world for one in found['orpo']] == ['preferences']
   assert [one.world for one in found['par']] == ['proxy']
@@ -83,7 +83,9 @@ def test_wrong_labels_have_a_table_of_their_own():
 
 
 def test_noisy_runs_read_turned_labels():
-  """Those of NOISY alone; what corrects for them is told their share."""
+  """Only runs of NOISY do; methods that correct for them are given the
+  share.
+  """
   for one in sweep.get_sweep():
     noisy = sweep.table_of({'setting': one}) == 'noisy'
     assert (one.get('task.flip_rate', 0.0) == sweep.FLIP_RATE) == noisy

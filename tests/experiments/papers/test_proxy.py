@@ -25,7 +25,7 @@ def run(name, seed, gold, kl):
 
 
 def test_every_run_is_of_one_arm():
-  """A seed has every arm once, and models of its own and the next seeds."""
+  """A seed has every arm once, and the models of its own and the next seeds."""
   first = [one for one in sweep.get_sweep() if one['seed'] == 11]
   assert [sweep.arm(one) for one in first] == list(sweep.ARMS)
   three = next(one for one in first if one['method'] == 'rm_ensemble')
@@ -50,7 +50,7 @@ def test_divergence_of_best_of_n():
 
 
 def test_score_at_a_divergence():
-  """Between the windows; None before the first and behind the last."""
+  """Between the windows; None before the first and after the last."""
   assert tables.at(2.0, [1.0, 3.0], [0.2, 0.4]) == pytest.approx(0.3)
   assert tables.at(0.5, [1.0, 3.0], [0.2, 0.4]) is None
   assert tables.at(4.0, [1.0, 3.0], [0.2, 0.4]) is None

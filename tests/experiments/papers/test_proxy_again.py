@@ -34,7 +34,7 @@ def test_signed_ranks_of_ten():
 
 
 def test_five_seeds_have_no_interval():
-  """Of 32 signs two are 6%."""
+  """With five seeds, two of 32 signs are 6%."""
   found = signed_ranks.one_sample(np.arange(1.0, 6.0))
   assert found.effect == 3.0
   assert math.isnan(found.low) and math.isnan(found.p)
@@ -99,7 +99,7 @@ def test_differences_are_of_shared_seeds():
   assert naive[header.index('end to GRPO')] == ''
   assert ppo[header.index('end to GRPO')] == '+0.205'
   assert naive[header.index('fall')] == '10'
-  assert ppo[header.index('fall')] == '0'  # 0.3 is no fall
+  assert ppo[header.index('fall')] == '0'  # 0.3 is not a fall
 
 
 def test_figure_is_written(tmp_path):

@@ -51,7 +51,7 @@ def test_learned_rewards_are_of_samples_alone():
 
 
 def test_differences_are_paired_with_dpo():
-  """Of the rule at the end; of IPO's margins 4 less."""
+  """Differences of the rule at the end; of IPO's margins, 4 less."""
   rows = [
     *(line('dpo', s, [0.1, 0.3, 0.1], [0, 2, 9], margin=9.0) for s in (33, 34)),
     *(line('rpo', s, [0.1, 0.2, 0.3], [0, 1, 3], margin=5.0) for s in (33, 34)),
@@ -69,7 +69,7 @@ def test_differences_are_paired_with_dpo():
 
 
 def test_fall_of_dpo_is_from_the_first_reading():
-  """That is the second checkpoint, behind the untrained policy."""
+  """That is the second checkpoint, after the untrained policy."""
   course = [0.1, 0.2, 0.4, *[0.0] * 7, 0.3]
   rows = [line('dpo', seed, course, course) for seed in (33, 34)]
   found = pair_tables.falls(rows)

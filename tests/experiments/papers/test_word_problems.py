@@ -80,7 +80,7 @@ def test_table_by_hand():
 
 
 def test_expressions_need_one_operation():
-  """2 + 2 and 2 * 2 are both 4; numbers may stand in another order."""
+  """2 + 2 and 2 * 2 are both 4; numbers may be in another order."""
   assert equation_pairs.expression('2 hats and 2 caps', 4.0) is None
   assert equation_pairs.expression('gave 3 of 9 figs', 6.0) == '9 - 3'
 
@@ -125,7 +125,7 @@ def test_table_of_tools_by_hand():
 
 
 def test_held_out_pairs_are_those_at_the_end_of_the_file():
-  """As many as are named, and judged."""
+  """The named number of pairs is held out and judged."""
   sets = held_out_pairs.settings('pairs.jsonl', 8, 'model')
   config = configuration.build('preferences', 'simpo', sets)
   assert config.task == PreferenceRows(path='pairs.jsonl', num_validation=8)

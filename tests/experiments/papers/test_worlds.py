@@ -148,7 +148,7 @@ def check(name, world_rows):
 
 
 def test_every_method_has_a_world():
-  """Those of which no world has been found are listed with the reason."""
+  """Methods without a world are listed with the reason."""
   names = configuration.names('configs.methods')
   assert sorted({**where.WHERE, **where.NOWHERE}) == names
   assert not set(where.WHERE) & set(where.NOWHERE)
@@ -171,7 +171,7 @@ def test_all_act(name, world_rows):
 @pytest.mark.slow
 @pytest.mark.parametrize('name', LOOPS)
 def test_rollouts_and_draws_change(name):
-  """Of an untrained model: hints, values of cuts, prompts not uniform."""
+  """An untrained model: hints, values of cuts, prompts that are not uniform."""
   small = [
     'task.num_train=64',
     'rollout.num_prompts=8',

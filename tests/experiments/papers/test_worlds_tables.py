@@ -69,7 +69,7 @@ def test_rates_are_of_the_tuning_seeds(monkeypatch):
 
 @pytest.mark.parametrize('world', sweep.COMPARED)
 def test_rates_of_the_trials_are_the_best(world):
-  """Of the committed runs; no run of the leaderboard helped to choose."""
+  """The committed runs show it; no run of the leaderboard helped to choose."""
   methods = sweep.COMPARED[world].methods
   found = worlds_tables.rates(metrics.read_jsonl(RESULTS), world)
   assert set(found) == set(methods)
@@ -81,7 +81,7 @@ def test_rates_of_the_trials_are_the_best(world):
   'world', [name for name, of in looped.WORLDS.items() if of.tried]
 )
 def test_rates_of_looped_worlds_are_the_best(world):
-  """The same of worlds with columns of their own."""
+  """The same of worlds with their own columns."""
   found = looped_tables.tuned(metrics.read_jsonl(RESULTS), world)
   best = {name: max(scores, key=scores.get) for name, scores in found.items()}
   assert best == looped.WORLDS[world].rates
@@ -133,7 +133,7 @@ def test_what_does_not_act_has_no_rank(monkeypatch):
     (0, 0.05, 0.02, 0.01, 'seen'),
     (None, 0.05, 0.02, 0.01, 'higher'),
     (None, -0.05, 0.02, 0.01, 'lower'),
-    (None, -0.05, 0.06, 0.2, 'not told apart'),
+    (None, -0.05, 0.06, 0.2, 'not separated'),
   ],
 )
 def test_verdicts(sign, effect, half, p, expected):
@@ -209,7 +209,7 @@ def test_later_runs_are_judged_apart():
 
 
 def test_a_family_is_judged_on_its_further_seeds():
-  """Each part has GRPO, and a correction for its own rows alone."""
+  """Each part has GRPO, and a correction for its own rows only."""
   of, noise = sweep.WORLDS[sweep.SURVEY], (0.0, 0.01, 0.02, 0.01, 0.0)
   gains = {'expert_iteration': (0.0, 0.1), 'gpg': (-0.2,), 'grpo': (0.0, 0.0)}
   lines = []

@@ -107,7 +107,7 @@ def test_fields_of_runs():
 
 
 def test_a_method_is_called_as_it_was_typed():
-  """Not by the nearest of ours; what was typed of no method is told apart."""
+  """The nearest name of ours is not used; unknown names stay distinct."""
   own = build('grpo', adds=['method.weights=ClipCovDrop()'])
   assert labels_lib.labels([build(), own], [None, 'mine']) == ['grpo', 'mine']
   slow = dataclasses.replace(own, iterations=3)

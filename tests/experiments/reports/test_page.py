@@ -104,12 +104,12 @@ def test_gaps_and_axes(found):
 
 
 def test_smoothing_by_hand(found):
-  """As `plot.smooth`: means of 2, 3, 3 and 2 points."""
+  """The means are those of `plot.smooth`, of 2, 3, 3 and 2 points."""
   assert found['smooth'] == [1.5, 3, 3, 3]
 
 
 def test_outliers_are_cut_and_rises_are_not(found):
-  """As `plot.limits`."""
+  """The limits are those of `plot.limits`."""
   assert found['plain'] == {'low': 0, 'high': 39 / 40, 'cut': False}
   assert found['spiked'] == {'low': 0, 'high': 39 / 40, 'cut': True}
   assert found['whole'] == 1e6

@@ -26,7 +26,7 @@ def labels(*paths):
 
 
 def test_runs_are_grouped_by_configuration_whatever_they_are_called(tmp_path):
-  """Two methods with two seeds each; a mesh is no difference."""
+  """Two methods with two seeds each; a mesh makes no difference."""
   one = write(tmp_path / 'monday', 'seed=0')
   two = write(tmp_path / 'x' / 'again', 'seed=7', 'mesh.data=8')
   three = write(tmp_path / 'seed1', 'seed=1', method='rloo')
@@ -40,7 +40,7 @@ def test_runs_are_grouped_by_configuration_whatever_they_are_called(tmp_path):
 
 
 def test_runs_are_called_as_they_were_typed(tmp_path):
-  """The file of an own method; seeds are joined by configuration alone."""
+  """The file of an own method; seeds are joined by configuration only."""
   change = 'method.losses.PPOClip.clip_high=0.5'
   paths = [
     write(tmp_path / 'a', 'seed=0'),
@@ -53,14 +53,14 @@ def test_runs_are_called_as_they_were_typed(tmp_path):
 
 
 def test_a_repeated_seed_is_not_another_seed(tmp_path):
-  """It has a line of its own: a band of copies would be too narrow."""
+  """It has its own line: a band of copies would be too narrow."""
   one, two = (write(tmp_path / name, 'seed=3') for name in 'ab')
   three = write(tmp_path / 'c', 'seed=4')
   assert labels(one, two, three) == ['a', 'a (b)', 'a']
 
 
 def test_without_a_configuration_paths_say_what_belongs_together(tmp_path):
-  """Directories that differ in their seed alone."""
+  """Directories that differ in their seed only."""
   for name in ('a/x/seed1', 'a/x/seed22', 'b/x'):
     (tmp_path / name).mkdir(parents=True)
     (tmp_path / name / 'metrics.jsonl').write_text(ROW)

@@ -14,7 +14,7 @@ from rl_jax.pieces.roles import CreditContext
 
 
 def test_chances_by_hand():
-  """Of 1, 2, 3, 4 the best of two is 4 in three of six pairs."""
+  """Among 1, 2, 3, 4 the best of two is 4 in three of six pairs."""
   np.testing.assert_allclose(chances([2, 1, 4, 3], 2), [1 / 6, 0, 3 / 6, 2 / 6])
   np.testing.assert_allclose(
     chances([2, 1, 4, 3], 2, worst=True), [2 / 6, 3 / 6, 0, 1 / 6]

@@ -60,7 +60,7 @@ def test_the_command_finds_what_decides(tmp_path):
 
 
 def test_features_of_pairs():
-  """Chosen less rejected, wherever they stand in the row."""
+  """Chosen less rejected, wherever they are in the row."""
 
   class Task:
     def num_prompts(self, split):

@@ -15,7 +15,7 @@ def variation(one, other):
 
 
 def policies(coef, eps):
-  """Of two answers, one with eps more, and with eps less."""
+  """Best policies over two answers: one has eps more, equal, and eps less."""
   return best_policy(np.array([[eps, 0.0], [0.0, 0.0], [-eps, 0.0]]), coef)
 
 

@@ -49,7 +49,7 @@ def test_scores_of_steps_do_not_depend_on_the_batch():
 
 
 def test_bad_rows_are_named(tmp_path):
-  """A label that is no step."""
+  """A label that is not a step."""
   path = tmp_path / 'rows.jsonl'
   row = {'problem': 'x', 'steps': ['a', 'b'], 'label': 1}
   path.write_text(json.dumps(row) + '\n')

@@ -80,7 +80,7 @@ def test_rows_are_read_and_named(tmp_path):
   assert (one.subset, one.prompt) == ('Math', 'p')
   assert (one.right, one.wrong) == (['a'], ['b'])
   path.write_text(json.dumps(row | {'chosen': []}) + '\n')
-  with pytest.raises(BadRowError, match="bench.jsonl.*'chosen' is no text"):
+  with pytest.raises(BadRowError, match="bench.jsonl.*'chosen' is not text"):
     evaluate_reward.read(str(path))
 
 

@@ -13,7 +13,7 @@ def write(path, rows):
 
 
 def test_runs_that_are_new_are_added(tmp_path, monkeypatch):
-  """The line has what `kept` gives; what stands there stays."""
+  """The line has what `kept` gives; what is there stays."""
   results = [{'digest': d, 'name': d, 'host': 'x'} for d in ('a', 'b')]
   write(tmp_path / runs.RESULTS, results)
   for name in 'ab':

@@ -208,7 +208,7 @@ def test_printing_jobs_touches_nothing(tmp_path):
 
 
 def test_seeds_of_a_method_are_one_program():
-  """Runs that cannot be jitted are alone, after the programs."""
+  """Runs that cannot be jitted are single, after the programs."""
   settings = sweep_runs.equal_conditions(
     'bandit', ['dapo', 'grpo', 'ppo'], {'iterations': 3}, seeds=3
   )
@@ -256,7 +256,7 @@ def test_a_line_of_no_run_is_named(tmp_path):
 
 
 def test_an_error_without_a_text_fails_its_run_alone(tmp_path, monkeypatch):
-  """As `raise ValueError` in the code of a user."""
+  """A user's code may `raise ValueError` without a text."""
   members = sweep_runs.runs(
     sweep_runs.product({'config': ['bandit'], 'seed': [0, 1]})
   )
@@ -287,7 +287,7 @@ def test_seconds_are_of_iterations_alone():
 
 
 def test_a_job_has_a_name_that_schedulers_take():
-  """Of a work directory with a space in its name."""
+  """The name of a work directory may hold a space."""
   job = cluster_jobs.Job('my grid', ('--paper=x',), 'runs/my grid')
   script = job.slurm_script(2)
   assert '#SBATCH --job-name=my_grid\n' in script

@@ -34,7 +34,7 @@ def test_rows_are_named_by_what_differs():
 
 
 def test_the_method_is_the_name_where_it_tells_rows_apart():
-  """The method alone is the name if it identifies the row."""
+  """The method by itself is the name if it identifies the row."""
   rows = results()
   for row in rows[3:]:
     row['setting']['model.value_head'] = True

@@ -40,7 +40,7 @@ def percentile_bootstrap(value_XS, draws=400):
 
 @pytest.mark.parametrize('seeds', [2, 3, 5, 10])
 def test_intervals_cover_the_truth_in_95_percent_of_tables(seeds):
-  """Of a mean, a paired difference and a ratio, of normal noise."""
+  """Intervals of a mean, a paired difference and a ratio, of normal noise."""
   value_XS, base_XS = pairs(seeds, 0.5)
   low, high = intervals.mean_interval(value_XS)
   assert covered(low, high, 5.5) == pytest.approx(0.95, abs=NEAR)
@@ -136,7 +136,7 @@ def test_few_and_equal_seeds():
 
 
 def test_adjusted_by_hand():
-  """0.01 * 4 / 1, 0.02 * 4 / 2, 0.04 * 4 / 3, 0.5; the unknown is no row."""
+  """0.01 * 4 / 1, 0.02 * 4 / 2, 0.04 * 4 / 3, 0.5; the unknown is not a row."""
   found = intervals.adjusted([0.04, 0.01, np.nan, 0.5, 0.02])
   np.testing.assert_allclose(found, [0.16 / 3, 0.04, np.nan, 0.5, 0.04])
   assert np.isnan(intervals.adjusted([np.nan])).all()

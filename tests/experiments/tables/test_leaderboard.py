@@ -85,7 +85,7 @@ def test_an_excerpt_makes_the_same_table():
 
 
 def test_the_page_has_the_same_table(tmp_path):
-  """Of all runs, with the failed ones in the notes."""
+  """The page shows all runs, with the failed ones in the notes."""
   rows = [run('a', 1, 0, 0.2, name='a0'), run('b', 1, 0, 0.5, name='b0')]
   rows.append(run('c', 1, 0, 0.0, name='c0', failed='why'))
   path = tmp_path / 'results.jsonl'
@@ -108,7 +108,7 @@ def test_values_of_the_command_line_are_numbers():
 
 
 def test_a_leaderboard_drops_no_run():
-  """Of two sizes of a group one would be left out."""
+  """One of two group sizes would be left out."""
   rows = [run('a', 1, 0, 0.2), run('a', 1, 0, 0.9)]
   for row, size in zip(rows, (8, 16), strict=True):
     row['setting']['rollout.group_size'] = size

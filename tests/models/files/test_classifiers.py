@@ -33,7 +33,7 @@ FAMILIES = ('llama', 'qwen2', 'qwen3', 'mistral', 'gemma2', 'gemma3')
 
 
 def our_scores(cfg, params, ids, *, prompt_tokens=5, pads=0):
-  """Of rows padded with 0, of which so many pads count as written."""
+  """Scores of rows padded with 0, of which `pads` count as written."""
   n = len(ids)
   prompt = np.pad(ids[:, :prompt_tokens], ((0, 0), (2, 0)))
   mask = (np.arange(prompt.shape[1]) >= 2) * np.ones((n, 1), np.float32)
@@ -59,7 +59,7 @@ def test_golden_scores(family):
   close(our_scores(cfg, params, golden['ids']))
   if family == 'llama':
     close(our_scores(cfg, params, golden['ids'], pads=1))
-    # The shortest row has 9 tokens: behind the prompt if all the rest is pads.
+    # The shortest row has 9 tokens: after the prompt if all the rest is pads.
     only = our_scores(cfg, params, golden['ids'], prompt_tokens=9, pads=1)
     close(np.where(np.arange(3) == 2, only, golden['scores']))
     plain = dataclasses.replace(cfg, unscored_id=None)
@@ -78,7 +78,9 @@ def test_a_classifier_does_not_write(tmp_path):
 
 
 def test_the_token_behind_the_end_of_a_chat_is_scored():
-  """As `transformers` scores ChatML, whose newline is of the template."""
+  """The score is that of `transformers` for ChatML, whose template adds a
+  newline.
+  """
   cfg, params = hf_import.import_weights(GOLDEN / 'llama')
   golden = np.load(GOLDEN / 'llama' / 'golden.npz')
   row = np.argmax((golden['ids'] != 0).sum(axis=1))  # the longest

@@ -257,7 +257,7 @@ def gguf_files(draw):
 
 
 def gguf_tensors():
-  """As converters name them; in this order of numbers, which no test needs."""
+  """The names of converters, in this order of numbers, which no test needs."""
   names = {
     **{'model.embed_tokens': 'token_embd', 'model.norm': 'output_norm'},
     **{'model.layers': 'blk', 'input_layernorm': 'attn_norm'},
@@ -341,7 +341,7 @@ BROKEN = {  # of tokenizer.json: what the library does not notice, or panics at
 
 @pytest.mark.parametrize('part', BROKEN)
 def test_panics_of_the_tokenizer_are_errors(part, tmp_path, capfd):
-  """Those of its Rust code are no exceptions of Python."""
+  """The panics of its Rust code are not exceptions of Python."""
   del capfd  # the library prints where it panicked
   folder = str(tmp_path)
   tokenizer_files.save_tokenizer(tokenizer(), folder)

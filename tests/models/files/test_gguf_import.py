@@ -285,7 +285,7 @@ def test_values_that_cannot_be_are_refused(tmp_path):
 
 
 def test_llama_3_begins_plain_prompts(tmp_path):
-  """As llama.cpp does it, and as add_bos_token says otherwise."""
+  """llama.cpp begins prompts so, unless add_bos_token says otherwise."""
   path = str(tmp_path / 'model.gguf')
   tensors = tensors_of(CONFIG, random_params(CONFIG), 'llama')
   for pre, expected in (('llama-bpe', [1, 3]), ('smollm', [3])):

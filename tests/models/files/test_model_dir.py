@@ -264,7 +264,7 @@ def run(module, *flags):
 
 
 def test_untrained_weights_of_the_same_sizes(tmp_path):
-  """Those of a new run with the seed, not the source's."""
+  """The weights are those of a new run with the seed, not the source's."""
   source, out = golden_with_tokenizer(tmp_path), str(tmp_path / 'out')
   result = run(
     'import_weights', f'--source={source}', f'--out={out}', '--untrained=3'

@@ -47,7 +47,7 @@ def test_blocks_make_the_leaf(monkeypatch, axes):
   reads = []
   leaf = placement.place(recorded(array, axes, reads), array.shape, 'float32')
   np.testing.assert_array_equal(leaf, array.astype('float32'))
-  # Along axis 1 alone a row has 140.
+  # Only along axis 1 a row has 140.
   assert len(reads) > 1 and max(reads) <= 200
   jax.jit(lambda x: x + 1, donate_argnums=0)(leaf)
   assert leaf.is_deleted()

@@ -32,7 +32,7 @@ CONFIG = ModelConfig(
   [(hf_export.export_hf, 'model'), (model_dir.save_model, 'weights')],
 )
 def test_shards_come_back(monkeypatch, tmp_path, write, stem):
-  """E0; a tensor larger than a shard has one of its own; one file if it fits.
+  """E0; a tensor larger than its own shard has one; one file if it fits.
 
   Old shards are gone when the directory is written again.
   """
@@ -60,7 +60,7 @@ def test_shards_come_back(monkeypatch, tmp_path, write, stem):
   assert found[1] == [f'{stem}.safetensors']
 
 
-# Private writable memory alone is limited: files that are mapped are not in it.
+# Only private writable memory is limited: files that are mapped are not in it.
 LIMITED = """
   import resource, sys
   import jax, jax.numpy as jnp

@@ -29,7 +29,7 @@ def test_by_hand(toy):
 
 
 def test_rows_that_do_not_count(toy):
-  """An invalid row is not best; none left is no error."""
+  """An invalid row is not best; none left is not an error."""
   found = evaluate(toy, [9, 1, 0], valid=[0, 1, 1])
   np.testing.assert_array_equal(found, [0, 1, 0])
   np.testing.assert_array_equal(evaluate(toy, [1, 0], valid=[0, 0]), 0)

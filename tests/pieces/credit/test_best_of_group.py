@@ -39,7 +39,7 @@ def test_after_scaling_it_is_pass_at_k(toy):
   'valid, expected', [((1, 0, 1, 1), [0, 0, 0.3, 0]), ((0, 1, 0, 0), [0] * 4)]
 )
 def test_invalid_rows_do_not_compete(toy, valid, expected):
-  """Without row 1 row 2 leads by .3; one row alone leads nobody."""
+  """Without row 1 row 2 leads by .3; a single row has no lead."""
   actual = lead(toy, [0.2, 0.9, 0.5, 0.1], valid)
   np.testing.assert_allclose(actual, expected, atol=1e-6)
 

@@ -95,8 +95,9 @@ def test_scale_by_hand(toy):
 
 
 def test_first_rollout_uses_its_own_quantiles(toy):
-  """Of 2 and 5: q = 2.6 and 4.4. S = 5: 1.8 / .6 / 2.5 = 1.2; S = 2: v = -.6 /
-  .2 = -3, -4.5 / 2.5 = -1.8. They are tracked from then on."""
+  """For 2 and 5, q = 2.6 and 4.4. S = 5: 1.8 / .6 / 2.5 = 1.2; S = 2: v = -.6 /
+  .2 = -3, -4.5 / 2.5 = -1.8. They are tracked from then on.
+  """
   adv, state = risk(toy, credit.BundleRisk().init(7))
   np.testing.assert_allclose(adv[3], [1.2, -1.8], rtol=1e-4)
   expected = 2 + 3 * np.arange(1, 20) / 20

@@ -7,7 +7,7 @@ from rl_jax.pieces.roles import CreditContext
 
 
 def advantages(toy, value, kept=(1, 1, 1, 1), **fields):
-  """Of one state with four rows."""
+  """Advantages of one state with four rows."""
   traj = toy.trajectories(
     np.ones((4, 2)),
     group_size=4,
@@ -54,7 +54,7 @@ def test_invalid_rows_are_no_candidates(toy):
 
 
 def test_values_of_the_critic_by_hand(toy):
-  """Logits log 4, 0, -log 4 behind the second token are .8, .5, .2; the last
+  """Logits log 4, 0, -log 4 after the second token are .8, .5, .2; the last
   response ends with its step, and its reward is the value: mean .625. What the
   completions of the others earned is not read."""
   after = np.full((4, 3), 9.0)

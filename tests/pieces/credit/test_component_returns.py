@@ -11,7 +11,7 @@ from rl_jax.pieces.roles import CreditContext
 
 
 def rollout(toy, outcome=1.0):
-  """Two tokens behind each other; logp_old - logp_ref is .1, then .3."""
+  """Two tokens after each other; logp_old - logp_ref is .1, then .3."""
   return toy.trajectories(
     np.array([[1.0, 1.0, 0.0]]),
     group_size=1,

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import credit
 from rl_jax.pieces.roles import CreditContext
@@ -49,9 +48,3 @@ def test_linear_in_the_reward(toy):
     2 * HALF(CreditContext(a, traj)).value + HALF(CreditContext(b, traj)).value,
     rtol=1e-5,
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='DiscountedReturn.gamma = 2'):
-    credit.DiscountedReturn(gamma=2.0)

@@ -100,7 +100,7 @@ def test_rows_that_do_not_count_move_no_statistic(toy, field):
 
 def test_given_segments(toy):
   """E1: a start inside the first turn makes four steps, so the values differ;
-  starts at the turns alone give the same."""
+  starts at the turns only give the same."""
   turns = np.array([[1, 0, 0, 1, 0, 0, 1, 0]])
   piece = credit.EntropyModulation(segments='extras')
   same = piece(

@@ -11,7 +11,7 @@ V = np.array([[0.5, 0.6, 0.4]])
 
 
 def row(toy, waits, values=V, mask=None):
-  """One response, which goes on in the next iteration or has finished."""
+  """One response, which continues in the next iteration or has finished."""
   mask = np.ones_like(values) if mask is None else mask
   return toy.trajectories(
     mask,

@@ -72,11 +72,3 @@ def test_environment_tokens_pass_credit_through(toy):
   np.testing.assert_allclose(
     target, [[0.9515, 0, 0.97, 0, 0, 1.0, 0]], rtol=1e-5
   )
-
-
-def test_fields_are_checked():
-  """Field, value and range are named."""
-  with pytest.raises(ValueError, match='GAE.lam = 1.5'):
-    credit.GAE(lam=1.5)
-  with pytest.raises(ValueError, match='LambdaReturn.gamma = -0.1'):
-    credit.LambdaReturn(gamma=-0.1)

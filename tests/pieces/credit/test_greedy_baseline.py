@@ -53,7 +53,7 @@ def test_a_constant_of_the_prompt_drops_out(toy):
 
 
 def test_invalid_rows_are_zero(toy):
-  """Whatever stands there, and if no token is trained nothing is."""
+  """Whatever is there, and if no token is trained nothing is."""
   traj = rows(toy, valid_B=np.array([0.0, 1, 1]))
   bad = jnp.array([jnp.nan, 0.0, 0.5])
   np.testing.assert_array_equal(

@@ -147,11 +147,3 @@ def test_token_rewards_are_refused(toy):
   ):
     with pytest.raises(AssertionError):
       piece(CreditContext(jnp.ones((4, 1)), group(toy)))
-
-
-def test_fields_are_checked():
-  """Field, value and range are named."""
-  with pytest.raises(ValueError, match='GroupScale.ddof = 2'):
-    credit.GroupScale(ddof=2)
-  with pytest.raises(ValueError, match='GroupScale.eps = 0.0'):
-    credit.GroupScale(eps=0.0)

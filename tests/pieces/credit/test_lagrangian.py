@@ -68,7 +68,7 @@ def test_gradient_is_bounded(toy):
 
 
 def test_zero_multipliers_leave_the_divergence(toy):
-  """E1: 'none' at lambda 0 is the whitened KL advantage alone; rewards are not
+  """E1: 'none' at lambda 0 is the whitened KL advantage only; rewards are not
   read."""
   piece = credit.Lagrangian(squash='none')
   for outcome in ([1.0, 0.0], [0.0, 1.0]):

@@ -80,8 +80,10 @@ def test_a_constant_drops_out(toy):
 
 
 def test_other_tokens_neither_weigh_nor_have_credit(toy):
-  """The first token of row 0 is no token of the policy: W = .08 at the second,
-  b = (.08 + 1.36) / (.08 + 1.78 + 1.36) = .447205; b = .08 / 1.36 before."""
+  """The first token of row 0 is not a token of the policy: W = .08 at the
+  second, b = (.08 + 1.36) / (.08 + 1.78 + 1.36) = .447205; b = .08 / 1.36
+  before.
+  """
   mask = MASK.copy()
   mask[0, 0] = 0.0
   found = PIECE(CreditContext(REWARD, rows(toy, mask=mask))).value

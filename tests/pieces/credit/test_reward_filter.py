@@ -13,7 +13,7 @@ def rows(toy, valid=None):
 
 
 def test_right_samples_share_the_weight_of_their_group(toy):
-  """Two of three: 3/2 each; none: nothing. An invalid row is no sample."""
+  """Two of three: 3/2 each; none: nothing. An invalid row is not a sample."""
   reward = np.array([1, 0, 1, 0, 0.5, 0.5], np.float32)
   found = credit.RewardAtLeast()(CreditContext(reward, rows(toy))).value
   np.testing.assert_allclose(found, [1.5, 0, 1.5, 0, 0, 0])

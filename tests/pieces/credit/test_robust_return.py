@@ -64,7 +64,7 @@ def test_a_share_that_rounds_counts_whole(toy):
 
 
 def test_a_quarter_moves_by_default(toy):
-  """Of twenty responses five: the sixth from the top is 14."""
+  """Five of twenty responses move: the sixth from the top is 14."""
   traj = toy.trajectories(np.ones((20, 1)), group_size=20)
   found = credit.RobustReturn()(CreditContext(jnp.arange(20.0), traj)).value
   assert found.max() == 14.0
@@ -90,7 +90,7 @@ def test_groups_are_cut_by_themselves(toy):
 
 
 def test_invalid_rows_do_not_count(toy):
-  """Of three valid rows a third moves; 90 and NaN stand for failures."""
+  """A third of three valid rows moves; 90 and NaN stand for failures."""
   for bad in (90.0, np.nan, -90.0):
     found = cut(toy, [0.0, 1.0, bad, 2.0], 0.34, [1, 1, 0, 1])
     np.testing.assert_array_equal(found, [0, 1, 0, 1])
@@ -111,8 +111,3 @@ def test_nothing_to_compare_is_zero(toy):
     found = credit.RobustReturn()(CreditContext(jnp.array(reward), traj)).value
     found = credit.GroupCenter()(CreditContext(found, traj)).value
     np.testing.assert_array_equal(found, 0.0)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='RobustReturn.rho = 1.0'):
-    credit.RobustReturn(rho=1.0)

@@ -10,7 +10,7 @@ NODES, ENDS = np.array([[0], [0], [1], [1]]), np.array([[1], [1], [2], [2]])
 
 
 def advantages(toy, reward, nodes=NODES, ends=ENDS, scale='none', valid=None):
-  """Of one group with three tokens a row."""
+  """Advantages of one group with three tokens a row."""
   reward = np.asarray(reward, np.float32)
   traj = toy.trajectories(
     np.ones((len(reward), 3)),

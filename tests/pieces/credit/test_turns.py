@@ -79,7 +79,7 @@ def test_returns_do_not_count_tokens(toy):
 
 
 def test_leave_one_out_by_hand(toy):
-  """Returns (7, 6, 4) and (24, 16); the last turn of row 0 is alone."""
+  """Returns (7, 6, 4) and (24, 16); the last turn of row 0 has no other row."""
   traj = make(toy, [[1.0, 2.0, 4.0], [8.0, 16.0, 0.0]])
   reward = shaping.TurnRewards()(CreditContext(traj.reward_B, traj)).value
   found = credit.TurnLeaveOneOut()(CreditContext(reward, traj)).value
@@ -101,9 +101,9 @@ def test_one_turn_of_leave_one_out_is_rloo(toy):
 
 
 def test_stop_or_go_has_the_true_gradient(toy):
-  """Unbiased: a turn pays 1, after it the policy goes on with 1/2.
+  """Unbiased: a turn pays 1, after it the policy continues with 1/2.
 
-  d E[return] / d logit of going on at turn k is exact by enumeration:
+  d E[return] / d logit of continuing at turn k is exact by enumeration:
   P(reach k) p (1 - p) E[rest | go]; the estimate is a mean over 20,000 groups.
   """
   p, K, G, groups = 0.5, 4, 8, 20_000
@@ -204,7 +204,9 @@ def test_gae_of_turns_goes_on_behind_a_cut_episode(toy):
 
 
 def test_a_response_at_the_token_limit_is_not_cut(toy):
-  """Of three responses that have not finished, one waits: V is .75 after it.
+  """One of three unfinished responses waits: V is .75 after it. V .5 at the
+  first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A record of turns
+  makes the third an episode, which the limit has cut.
 
   V .5 at the first token, r 2, gamma .5: A = 2 - .5, and 2 + .375 - .5. A
   record of turns makes the third an episode, which the limit has cut.
@@ -303,7 +305,7 @@ ROWS = {
 
 
 def test_step_groups_by_hand(toy):
-  """Returns 8.1 9 10 at gamma .9; s0 +-4.05, s1 +-4.5, s2 alone; A_E +-5."""
+  """Returns 8.1 9 10 at gamma .9; s0 +-4.05, s1 +-4.5, s2 only; A_E +-5."""
   traj = make(toy, REWARD, **ROWS)
   episode_B = credit.GroupCenter()(CreditContext(traj.reward_B, traj)).value
   found = credit.StepGroups(gamma=0.9)(CreditContext(episode_B, traj)).value
@@ -346,7 +348,9 @@ def test_step_groups_reduce_to_the_episode(toy):
 
 
 def test_states_that_are_met_once(toy):
-  """Of s0, s1, s2 one; of two rows in other states all; none of one shared."""
+  """One of s0, s1, s2; all of two rows in other states; none of a
+  shared one.
+  """
   share = lambda traj: float(
     credit.StepGroups().measure(traj)['credit/singleton_fraction']
   )

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import credit
 from rl_jax.pieces.roles import CreditContext
@@ -71,9 +70,3 @@ def test_equal_advantages_stay_exactly_zero(toy):
     CreditContext(jnp.full((3, 3), 0.1), batch(toy))
   ).value
   np.testing.assert_array_equal(white, np.zeros((3, 3)))
-
-
-def test_fields_are_checked():
-  """Field and value are named."""
-  with pytest.raises(ValueError, match='Whiten.eps = 0'):
-    credit.Whiten(eps=0.0)

@@ -91,7 +91,7 @@ def sampled(tiny):
 
 
 def log_probs(tiny, params, traj, *transforms, capacity=None):
-  """Of the response tokens."""
+  """Log-probs of the response tokens."""
   forward = statistics.Forward(model=tiny.CFG, capacity=capacity)
   score = jax.jit(statistics.token_statistics, static_argnums=(0, 3))
   stats = score(forward, params, traj, (), transforms)
@@ -138,12 +138,6 @@ def test_one_copy_has_one_period(toy):
     ValueError, match="asks for the policy 'lagged' by CopyEvery.iterations=2"
   ):
     validate(both, group_size=8, has_value_head=True)
-
-
-def test_settings_are_checked():
-  """Naming the field."""
-  with pytest.raises(ValueError, match='LaggedSupport.p = 0.0'):
-    LaggedSupport(p=0.0)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_by_hand(coef, expected):
   ],
 )
 def test_tokens_that_were_cut(coef, expected):
-  """Behind a cut of the policy: no NaN, and only the other puts them back."""
+  """After a cut of the policy: no NaN, and only the other puts them back."""
   logits = jnp.array([[jnp.log(0.8), -jnp.inf, jnp.log(0.2)]])
   other = jnp.log(jnp.array([[0.4, 0.3, 0.3]]))
   mix = jax.jit(lambda piece: piece(LogitContext(logits, {'reference': other})))

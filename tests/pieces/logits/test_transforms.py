@@ -19,7 +19,7 @@ def test_the_sum_before_the_last_token_passes_one():
 
 
 def test_a_nucleus_of_all_mass_keeps_all_tokens():
-  """p = 1: log-probs stay; p = .95 drops the last one alone."""
+  """p = 1: log-probs stay; p = .95 drops the last one only."""
   np.testing.assert_array_equal(TopP(p=1.0)(LogitContext(PEAKED)), PEAKED)
   found = np.asarray(TopP(p=0.95)(LogitContext(PEAKED)))[0]
   assert np.isfinite(found[:10]).all() and np.isneginf(found[10])

@@ -10,7 +10,7 @@ from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.row_inputs import NO_LABEL
 
 MASK = np.array([[1, 1, 1], [1, 1, 0]])
-# Behind the last trained tokens: (0.8, 0.4) and (0.1, 2.0).
+# After the last trained tokens: (0.8, 0.4) and (0.1, 2.0).
 VALUES = np.array(
   [[[9, 9], [9, 9], [0.8, 0.4]], [[9, 9], [0.1, 2.0], [9, 9]]], np.float32
 )
@@ -27,7 +27,7 @@ def evaluate(toy, values=VALUES, labels=LABELS, mask=MASK, num_aspects=2):
 
 
 def test_by_hand(toy):
-  """(0.2^2 + 0.1^2) / 2 of the first row alone; with the second / 3."""
+  """(0.2^2 + 0.1^2) / 2 of the first row only; with the second / 3."""
   alone = evaluate(toy, VALUES[:1], LABELS[:1], MASK[:1])[0]
   assert alone == pytest.approx(0.025, abs=1e-6)
   loss, metrics = evaluate(toy)

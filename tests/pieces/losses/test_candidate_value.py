@@ -8,13 +8,13 @@ from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
 
 MASK = np.array([[0, 1, 1], [0, 1, 0], [0, 1, 1], [0, 1, 1]])
-# The head behind the last token of each step is 0, log 3, 9 and 9.
+# The head after the last token of each step is 0, log 3, 9 and 9.
 AFTER = np.array([[7, 7, 0], [7, np.log(3), 7], [7, 7, 9], [7, 7, 9]])
 RATE = np.array([0.8, 0.5, 1.0, 0.1])
 
 
 def loss_and_gradient(toy, after=AFTER, rate=RATE, **fields):
-  """Of four rows: the third ends with its step, the fourth weighs nothing."""
+  """Four rows: the third ends with its step, the fourth weighs nothing."""
   traj = toy.trajectories(
     MASK,
     group_size=4,

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -59,9 +58,3 @@ def test_no_gradient_is_lost(toy):
   ratio = np.array([[1e-3, 1e-3, 50.0, 50.0]])
   adv = np.array([[1.0, -1.0, 1.0, -1.0]])
   assert (coefficient(toy, losses.CISPO(), ratio, adv) != 0).all()
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='CISPO.clip_high = -1'):
-    losses.CISPO(clip_high=-1.0)

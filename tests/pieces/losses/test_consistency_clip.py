@@ -121,9 +121,3 @@ def test_equal_means_of_unlike_rewards_are_equal(toy):
   traj, _ = rollout(toy, [0] * 6, rewards, np.zeros(6), np.ones(6))
   _, shared = losses.ConsistencyClip(eps=1e-9)._blend(traj)
   np.testing.assert_array_equal(shared, 0)
-
-
-def test_fields_are_checked():
-  """Field, value and range are named."""
-  with pytest.raises(ValueError, match='ConsistencyClip.gamma = -1'):
-    losses.ConsistencyClip(gamma=-1.0)

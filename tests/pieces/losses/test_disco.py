@@ -78,7 +78,7 @@ def test_the_weight_of_the_right_rows_is_always_one(toy):
 
 
 def test_a_row_is_right_above_one_half(toy):
-  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  """E0: credits .51 and .49 are separated like 1 and 0."""
   near = 0.49 + 0.02 * REWARD
   for tau in (None, 1.0):
     base = evaluate(toy, losses.DisCO(tau=tau))
@@ -92,9 +92,3 @@ def test_dropped_rows_have_no_gradient(toy):
   _, push = evaluate(toy, losses.DisCO(tau=1.0), weight_B=weight)
   np.testing.assert_allclose(push[:2], [[1.0], [-1.0]], rtol=1e-6)
   assert push[2, 0] == 0
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='DisCO.tau = 0'):
-    losses.DisCO(tau=0.0)

@@ -74,9 +74,3 @@ def test_certain_tokens_by_hand(toy):
     [1.0, -1, 1, -1, 1],
   )
   np.testing.assert_allclose(actual, [0.5, 0, 0, -2, 1.001001], rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='tv, kl'):
-    losses.DPPO(divergence='js')

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -46,9 +45,3 @@ def test_it_stops_where_the_advantage_is_spent(toy):
   assert actual[0, 0] > 0 > actual[0, 1]
   rest = coefficient(toy, loss, np.full((1, 2), 0.25))
   np.testing.assert_allclose(rest, 0, atol=1e-6)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='DRO.coef = -1'):
-    losses.DRO(coef=-1.0)

@@ -20,7 +20,7 @@ ONE = np.ones((1, 2))
 
 
 def gap(logits, other=None, token=0):
-  """That of one place."""
+  """The gap at one place."""
   place = lambda x: jnp.asarray(x, jnp.float32)[None, None]
   chunk = Chunk(
     logits_BCV=place(logits),
@@ -65,7 +65,9 @@ def loss(toy, reward=0.0, logged=0.0, **fields):
 
 
 def test_gaps_by_hand():
-  """Of the drawn token, and of the reference's favourite; 0 for the own one."""
+  """The gap of the drawn token and of the reference's favourite; 0 for
+  its own.
+  """
   assert gap([1.0, 3.0]) == -2.0 and gap([1.0, 3.0], token=1) == 0.0
   assert gap([1.0, 3.0], other=[0.1, 0.0]) == -2.0
   assert gap([1.0, 3.0], other=[0.0, 0.1], token=0) == 0.0
@@ -110,7 +112,7 @@ def test_loss_by_hand(toy):
 
 
 def moved(toy, stage):
-  """Of a right row of data: gradients of V_1, V_2, A and logp by stage."""
+  """A right row of data: gradients of V_1, V_2, A and logp by stage."""
   traj = toy.trajectories(
     ONE,
     group_size=1,
@@ -136,7 +138,7 @@ def moved(toy, stage):
 def test_stages_by_hand(toy):
   """Q = .75 + .25 - .5 and 1 + 0 + 0; errors .25 and 0, d adds .1 * .5 + 1.
 
-  In the first stage the error moves V_1 alone, in the second V_2 and logits,
+  In the first stage the error moves V_1 only, in the second V_2 and logits,
   d/dA = 2 * .25 - .1, d/dlogp = -.5. Of one stage Q = .75 - .5, without V_2.
   """
   value, first, second, gap, logp = moved(toy, 'values')

@@ -33,7 +33,7 @@ def loss_and_gradient(toy, waits, **fields):
 
 
 def test_by_hand(toy):
-  """Row 0 alone: (.25 + 0) / 2 / 2 = .0625, gradient (V - 1) / 2."""
+  """Row 0 only: (.25 + 0) / 2 / 2 = .0625, gradient (V - 1) / 2."""
   loss, gradient = loss_and_gradient(toy, [0, 1])
   np.testing.assert_allclose(loss, 0.0625, rtol=1e-6)
   np.testing.assert_allclose(gradient, [[-0.25, 0, 0], [0, 0, 0]], rtol=1e-6)

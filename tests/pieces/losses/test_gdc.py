@@ -96,12 +96,6 @@ def test_no_satisfied_row_is_no_gradient(toy):
   assert np.isfinite(actual).all() and actual[0] == 0
 
 
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='constraint, posterior'):
-    losses.GDC(target='reward')
-
-
 def test_long_rows_are_not_cut(toy):
   """Log-ratios of -40 and -41.0986 weigh 1 and 1/3 after normalisation by Z."""
   old = np.array([[39.0], [40.0 - np.log(1.5)]])

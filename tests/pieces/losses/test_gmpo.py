@@ -32,7 +32,7 @@ def coefficient(toy, change, adv, loss=None, **fields):
     ([0.6, -0.6], -1.0, [-1.105171, 0]),
     # Inside: e^.1 at both.
     ([0.3, -0.1], 2.0, [2.210342, 2.210342]),
-    # -.6 is held for A < 0 alone: mean -.2, e^-.2 = .818731, times 1/2.
+    # -.6 is held for A < 0 only: mean -.2, e^-.2 = .818731, times 1/2.
     ([0.2, -0.6], 0.5, [0.409365, 0.409365]),
   ],
 )
@@ -75,12 +75,6 @@ def test_only_the_sum_counts_inside_the_limits(toy):
 
 
 def test_masked_tokens_do_not_enter_the_mean(toy):
-  """Token 0 alone: e^.3."""
+  """Token 0 only: e^.3."""
   actual = coefficient(toy, [0.3, -0.1], 1.0, mask_BT=np.array([[1.0, 0]]))
   np.testing.assert_allclose(actual[0] / 2, np.exp(0.3), rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='GMPO.log_clip_low = -1'):
-    losses.GMPO(log_clip_low=-1.0)

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -75,9 +74,3 @@ def test_groups_without_credit_are_skipped(toy):
   alone, _ = evaluate(toy, SHARP, CHANGE)
   np.testing.assert_allclose(value, alone, rtol=1e-5)
   np.testing.assert_array_equal(gradient[4:], 0)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='GroupRegression.eps = 0'):
-    losses.GroupRegression(eps=0.0)

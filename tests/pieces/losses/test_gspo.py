@@ -61,9 +61,3 @@ def test_masked_tokens_do_not_enter_the_mean(toy):
   mask = np.array([[1.0, 0, 1, 1]])
   actual = coefficient(toy, WIDE, mask_BT=mask)
   np.testing.assert_allclose(actual[0, [0, 2, 3]], 1.120005, rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field and the value."""
-  with pytest.raises(ValueError, match='GSPO.clip_low = 2'):
-    losses.GSPO(clip_low=2.0)

@@ -26,7 +26,9 @@ def regression(toy, value, targets, tau=0.7):
 
 
 def test_an_expectile_by_hand(toy):
-  """Of .9 and .1 at tau .7 it is .66; at .5 the terms are .112 and .048."""
+  """The expectile of .9 and .1 at tau .7 is .66; at .5 the terms are .112,
+  .048.
+  """
   gradient = jax.grad(lambda v: regression(toy, v, [0.9, 0.1]))
   np.testing.assert_allclose(gradient(0.66), 0.0, atol=1e-6)
   terms = [regression(toy, 0.5, [x]) for x in (0.9, 0.1)]
@@ -90,7 +92,7 @@ def test_weights_by_hand(toy):
 
 
 def conservative(toy, q_V, token, coef=1.0):
-  """Of two equal heads."""
+  """The term of two equal heads."""
   q_V = jnp.asarray(q_V)
   traj = toy.trajectories(np.ones((1, 1)), group_size=1)
   stats = {
@@ -112,7 +114,7 @@ def test_the_conservative_term_by_hand(toy):
   )
   shifted = conservative(toy, np.add(q_V, 3.0), 1)
   np.testing.assert_allclose(shifted, found[1], rtol=1e-5)
-  # The default of ILQL's code; 0 is no term.
+  # The default of ILQL's code; 0 is not a term.
   np.testing.assert_allclose(
     conservative(toy, q_V, 1, regularizers.ConservativeQ().coef),
     found[1] * 1e-4,
@@ -147,7 +149,8 @@ def test_the_copy_is_a_moving_average():
 def test_halves_of_two_routes_are_joined(toy):
   """Two steps through one middle state. Recorded are right, wrong (.5, 0) and
   wrong, right (0, .5): the right action has the larger weight at both, where
-  likelihood alone gives each one half."""
+  likelihood by itself gives each one half.
+  """
   action_BT = np.array([[0, 0], [1, 1]])
   reward_BT = jnp.array([[0.5, 0.0], [0.0, 0.5]])
   step_BT = np.array([[0, 1], [0, 1]])

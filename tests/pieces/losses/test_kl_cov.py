@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -89,9 +88,3 @@ def test_dropped_rows_are_not_ranked(toy):
   np.testing.assert_allclose(
     actual[0], base - np.array([0, 0, 0, 0, 0, 1]), rtol=1e-5
   )
-
-
-def test_fields_are_checked():
-  """Fraction 0 would select nothing."""
-  with pytest.raises(ValueError, match='KLCov.fraction = 0'):
-    losses.KLCov(fraction=0.0)

@@ -43,7 +43,7 @@ def test_clips(toy):
 
 
 def test_cut_tokens_are_counted(toy):
-  """w = 1.1, .77, .63, .91: two below .8. 1.3 alone is above 1.28."""
+  """w = 1.1, .77, .63, .91: two below .8. only 1.3 is above 1.28."""
   for ratio, cut in ((RATIO, [[0, 1, 1, 0]]), (np.array([[1.3]]), [[1]])):
     traj = toy.trajectories(
       np.ones(ratio.shape), group_size=1, advantages_BT=np.ones(ratio.shape)
@@ -77,9 +77,3 @@ def test_the_weight_never_exceeds_that_of_the_token_after_a_fall(toy):
   """From the first ratio below 1 on, w <= r."""
   ratio = np.array([[0.9, 5.0, 1.2, 2.0]])
   assert (coefficient(toy, LOOSE, ratio) <= ratio * (1 + 1e-6)).all()
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='score, ppo'):
-    losses.MinPRO(form='product')

@@ -87,7 +87,7 @@ def test_the_rate_is_a_mean_over_groups(toy):
 
 
 def test_a_row_is_right_above_one_half(toy):
-  """E0: credits .51 and .49 are told apart like 1 and 0."""
+  """E0: credits .51 and .49 are separated like 1 and 0."""
   near = coefficient(toy, reward=0.49 + 0.02 * REWARD)
   np.testing.assert_array_equal(near, coefficient(toy))
 
@@ -109,11 +109,3 @@ def test_invalid_rows_do_not_enter_the_rate(toy):
   valid = np.array([1.0, 1, 0, 0])
   actual = coefficient(toy, valid_B=valid)
   np.testing.assert_allclose(actual[:2], [0.5, -0.5], rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='NFT.normalize = 3'):
-    losses.NFT(normalize=3)
-  with pytest.raises(ValueError, match='NFT.negative_floor = 0'):
-    losses.NFT(negative_floor=0.0)

@@ -92,9 +92,3 @@ def test_dropped_rows_leave_the_pairs(toy, loss):
   _, pair = evaluate(toy, loss, [1.1, 0.9])
   np.testing.assert_allclose(gradient[:2], pair, rtol=1e-5)
   assert gradient[2] == 0
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='separate, joint'):
-    losses.P3O(variant='v3')

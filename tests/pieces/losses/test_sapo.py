@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -69,9 +68,3 @@ def test_linear_in_the_advantage(toy):
     3 * coefficient(toy, RATIO, ADV),
     rtol=1e-6,
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='SAPO.positive_temperature = 0'):
-    losses.SAPO(positive_temperature=0.0)

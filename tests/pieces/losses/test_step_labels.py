@@ -47,7 +47,7 @@ def test_soft_labels_by_hand(toy):
 def test_only_labelled_and_trained_tokens_count(toy):
   """E0: values elsewhere may be anything; without truncation more count."""
   wild = np.where((LABELS < 0) | (MASK == 0), np.nan, VALUES)
-  wild[0, 4] = wild[1, 3] = np.nan  # behind a wrong step
+  wild[0, 4] = wild[1, 3] = np.nan  # after a wrong step
   assert evaluate(toy, wild) == evaluate(toy)
   whole = (4 * evaluate(toy)[0] + 2 * 0.000123) / 6
   found = evaluate(toy, truncate=False)[0]

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 from rl_jax.pieces.roles import LossContext
@@ -91,9 +90,3 @@ def test_dropped_rows_count_in_no_mean(toy):
   )
   np.testing.assert_allclose(value, 0.045, rtol=1e-4)
   assert gradient[1, 0] == 0
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='StepRegression.coef = 0'):
-    losses.StepRegression(coef=0.0)

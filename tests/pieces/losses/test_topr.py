@@ -1,7 +1,6 @@
 """Tapered weights of TOPR by hand."""
 
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 
@@ -55,9 +54,3 @@ def test_denominator(toy):
   loss = losses.TOPR(denominator='behaviour')
   actual = coefficient(toy, loss, logp_old_BT=0 * OLD, logp_behaviour_BT=OLD)
   np.testing.assert_allclose(actual, coefficient(toy), rtol=1e-6)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='TOPR.negative_low = -1'):
-    losses.TOPR(negative_low=-1.0)

@@ -22,7 +22,7 @@ FIRST, LAST = [0.6, 0.7, 0.2, 0.4], [1.0, 0.9, 2.0, 2.0]
 
 
 def rows(toy, shift=0.0, **fields):
-  """The row with its heads V_1, V_2 before, and Q_1, Q_2 behind tokens."""
+  """The row with its heads V_1, V_2 before, and Q_1, Q_2 after tokens."""
   nothing = np.full_like(BEFORE, 7.0)
   before = np.concatenate([BEFORE + shift, nothing], axis=-1)
   after = np.concatenate([nothing, AFTER + shift], axis=-1)
@@ -37,7 +37,7 @@ def rows(toy, shift=0.0, **fields):
 
 
 def test_targets_by_hand(toy):
-  """Those of a turn lie on its tokens."""
+  """The targets of a turn are on its tokens."""
   traj, _ = rows(toy)
   found = credit.TwinTargets(gamma=0.5)(
     CreditContext(jnp.full(1, 2.0), traj)
@@ -120,7 +120,7 @@ def test_after_a_cut_there_is_no_target(toy):
 
 
 def test_only_records_train_critics(toy):
-  """E0: with a mixture; alone, samples do."""
+  """E0: with a mixture; otherwise samples do."""
   targets = np.array([[FIRST, FIRST, [0] * 4, LAST]])
   traj, stats = rows(toy, returns_BTH=targets)
   stats = jax.tree.map(jnp.asarray, stats)
@@ -158,7 +158,7 @@ def test_a_state_is_worth_the_mean_of_its_recorded_actions(toy):
 
 
 def test_advantages_by_hand(toy):
-  """The larger Q behind the last token less the larger V before the first."""
+  """The larger Q after the last token less the larger V before the first."""
   traj, _ = rows(toy)
   found = credit.TwinAdvantage()(CreditContext(jnp.full(1, 9.0), traj)).value
   np.testing.assert_allclose(found, [1.0 - 0.5], rtol=1e-6)

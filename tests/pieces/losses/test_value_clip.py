@@ -48,15 +48,9 @@ def test_coef_scales_and_a_wide_clip_is_the_squared_error(toy):
 
 
 def test_targets_must_come_from_somewhere():
-  """A method without value_target is refused, and told what to add."""
+  """A method without value_target is refused; the error says what to add."""
   method = Method(
     losses=(losses.Reinforce(), losses.ValueClip()), aggregation=TokenMean()
   )
   with pytest.raises(ValueError, match='value_target'):
     validate(method, group_size=1, has_value_head=True)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='ValueClip.clip = 0'):
-    losses.ValueClip(clip=0.0)

@@ -1,7 +1,6 @@
 """Sequence weights of VESPO by hand."""
 
 import numpy as np
-import pytest
 
 from rl_jax.pieces import losses
 
@@ -69,9 +68,3 @@ def test_masked_tokens_do_not_enter_the_product(toy):
   mask = np.array([[1.0, 0]] * 4)
   actual = coefficient(toy, mask_BT=mask)
   np.testing.assert_allclose(actual[2, 0], 16 * np.exp(-9), rtol=1e-5)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='VESPO.negative_decay = -1'):
-    losses.VESPO(negative_decay=-1.0)

@@ -37,7 +37,7 @@ def test_empty_masks_give_zero_and_finite_gradients():
 
 
 def test_gradients_do_not_reach_masked_positions():
-  """NaN behind the mask stays behind the mask."""
+  """NaN after the mask stays after the mask."""
   grad = jax.grad(lambda x: masking.masked_var(x, MASK))(X)
   np.testing.assert_allclose(grad, [-4 / 3, -2 / 3, 2.0, 0.0], rtol=1e-6)
 

@@ -9,7 +9,7 @@ MASK = np.array([[1, 1, 0, 0, 1, 1, 1, 0]])
 
 
 def test_next_kept_looks_across_gaps():
-  """Behind column 1 comes column 4; behind the last nothing."""
+  """After column 1 comes column 4; after the last nothing."""
   x = jnp.arange(1.0, 9.0)[None]
   np.testing.assert_array_equal(
     returns.next_kept(x, MASK), [[2, 5, 5, 5, 6, 7, 0, 0]]
@@ -17,7 +17,7 @@ def test_next_kept_looks_across_gaps():
 
 
 def test_advantages_by_hand(toy):
-  """gamma = lam = 1/2 over V = 2, 4 with a masked token between and behind.
+  """gamma = lam = 1/2 over V = 2, 4 with a masked token between and after.
 
   A_2 = 8 - 4 = 4; A_0 = 1 + 2 - 2 + 4 / 4 = 2; the reward of column 1 is
   dropped. Targets are A + V.

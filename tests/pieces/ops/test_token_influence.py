@@ -151,11 +151,3 @@ def test_a_rotation_of_hidden_space_changes_nothing(toy):
     rtol=1e-5,
     atol=1e-5,
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='TokenHiddenReward.direction = 2'):
-    credit.TokenHiddenReward(direction=2.0)
-  with pytest.raises(ValueError, match='NegativeTokenDamping.beta = -1'):
-    credit.NegativeTokenDamping(beta=-1.0)

@@ -35,12 +35,12 @@ def rows(toy, who=WHO, **fields):
 
 
 def state(*groups):
-  """Of annotators in these groups."""
+  """The state with annotators in these groups."""
   return PIECE.init(0) | {'group_A': jnp.array(groups)}
 
 
 def evaluate(traj, groups=(0, 0, 0), piece=PIECE, heads=HEADS):
-  """(loss, slope in the heads behind the last token, next state)."""
+  """(loss, slope in the heads after the last token, next state)."""
   groups = groups if isinstance(groups, dict) else state(*groups)
 
   def call(heads_BU):
@@ -86,7 +86,7 @@ def test_the_choice_of_groups_raises_the_likelihood(toy):
 
 
 def test_groups_change_at_the_end_of_a_period(toy):
-  """Of three steps: sums over all of them, then none."""
+  """A period has three steps: sums over all of them, then none."""
   piece, now = PIECE.replace(period=3), state(0, 0, 0)
   for step in range(3):
     assert now['group_A'][2] == 0

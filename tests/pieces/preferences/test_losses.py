@@ -134,7 +134,7 @@ def test_confidence_by_hand(toy):
 
 
 def test_importance_by_hand(toy):
-  """Of both rows together: e^(0.5 - 0.6), or by token e^(0.1 - 0.1) = 1."""
+  """The weight of both rows is e^(0.5 - 0.6), or by token e^(0.1 - 0.1) = 1."""
   behaviour = LOGP - MASK * np.array([[0.1], [-0.1]])
   traj = rows(toy, logp_behaviour_BT=behaviour)
   loss = lambda **x: value(DPO.replace(weight=pref.Importance(**x)), traj)[0]

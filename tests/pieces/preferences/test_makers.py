@@ -153,7 +153,7 @@ def test_outcomes_count_before_processes(toy):
   of two right ones the weight is the difference of their steps."""
   found = process_weights(toy, [1.0, 1, 0, 0], [0.2, 0.5, 0.9, 0.9])
   assert found == [(1, 0, 0.3), (0, 2, 1), (0, 3, 1), (1, 2, 1), (1, 3, 1)]
-  # Equal process scores: the outcomes alone, as AllPairs.
+  # Equal process scores: the outcomes only, as AllPairs.
   plain = process_weights(toy, [1.0, 0, 0], [0.5, 0.5, 0.5])
   assert plain == [(0, 1, 1), (0, 2, 1)]
   # Process scores of any size: the larger graded outcome still wins.

@@ -10,7 +10,7 @@ from rl_jax.pieces.roles import CreditContext, LossContext
 from rl_jax.types import Edges
 
 MASK = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 1, 0]])
-# Behind every token; only that behind the last trained one is a score.
+# After every token; only that after the last trained one is a score.
 VALUES = np.array([[9.0, 2, 9], [9, 9, 1], [-1, 9, 9], [9, 1, 9]])
 
 

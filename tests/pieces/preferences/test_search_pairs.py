@@ -13,7 +13,7 @@ ARRAYS = [jnp.array([[x]]) for x in (1.5, 0.5)]
 
 
 def loss(confidence, win=ARRAYS[0], lose=ARRAYS[1]):
-  """Of one pair."""
+  """The loss of one pair."""
   value = pref.ConfidentSigmoid()(win, lose, jnp.array([[confidence]]))
   return float(value[0, 0])
 
@@ -46,7 +46,7 @@ def test_sure_labels_are_those_of_dpo():
 
 
 def test_edges_by_hand(toy):
-  """Row 2 is preferred to row 0 of its group, row 4 to row 7 of its own."""
+  """Row 2 is preferred to row 0 of its group, row 4 to row 7 of its group."""
   traj = toy.trajectories(
     np.ones((8, 2)),
     group_size=4,

@@ -79,7 +79,7 @@ def test_without_gain_it_is_the_plain_penalty(toy):
 @pytest.mark.parametrize('microbatches', [1, 2])
 def test_an_update_carries_the_coefficient(tiny, microbatches):
   """E1 over microbatches: two steps against the rule, from whole minibatches;
-  a step that is skipped leaves it alone."""
+  a step that is skipped leaves it unchanged."""
   piece = regularizers.AdaptiveKL(start=0.5, target=1e-4)
   method = Method(losses=(losses.PPOClip(), piece), aggregation=TokenMean())
   traj = tiny.rollout()

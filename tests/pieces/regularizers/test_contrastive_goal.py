@@ -11,7 +11,7 @@ from rl_jax.types import Edges
 
 
 def evaluate(toy, hidden, mask, weight=1.0, **fields):
-  """Of one pair, whose first row wins."""
+  """One pair, whose first row wins."""
   zero = np.zeros((1, 1), np.int32)
   edges = Edges(
     win_NE=zero,

@@ -89,9 +89,3 @@ def test_no_pull_at_the_reference(toy):
     regularizers.CorrectedKL(), LOGP, logp_ref_BT=LOGP, logp_old_BT=OLD
   )
   np.testing.assert_array_equal(pushed, np.zeros((1, 2)))
-
-
-def test_fields_are_checked():
-  """k2 is not an unbiased value, so a ratio does not make it one."""
-  with pytest.raises(ValueError, match="estimator = 'k2'.*k1, k3"):
-    regularizers.CorrectedKL(estimator='k2')

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.roles import LossContext
@@ -20,9 +19,3 @@ def test_by_hand(toy):
     lambda h: loss(LossContext({'entropy': h}, traj, key)).value.sum()
   )
   np.testing.assert_allclose(gradient(entropy), [[-0.1, -0.1]], rtol=1e-6)
-
-
-def test_fields_are_checked():
-  """NaN is not a coefficient."""
-  with pytest.raises(ValueError, match='EntropyBonus.coef = nan'):
-    regularizers.EntropyBonus(coef=float('nan'))

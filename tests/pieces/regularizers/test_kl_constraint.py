@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.roles import LossContext
@@ -65,9 +64,3 @@ def test_dropped_rows_do_not_count(toy):
   )
   np.testing.assert_allclose(value, 0.099, rtol=1e-4)
   np.testing.assert_array_equal(gradient[1], 0)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='KLConstraint.limit = -1'):
-    regularizers.KLConstraint(limit=-1.0)

@@ -43,9 +43,3 @@ def test_no_pull_at_the_reference(toy, estimator):
   np.testing.assert_array_equal(
     toy.coefficient(loss, LOGP, logp_ref_BT=LOGP), np.zeros((1, 2))
   )
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match="estimator = 'kl'.*k1, k2, k3"):
-    regularizers.KLPenalty(estimator='kl')

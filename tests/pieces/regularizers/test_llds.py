@@ -61,7 +61,7 @@ def test_bad_rows_are_free_and_zero_advantage_is_not(toy):
 
 
 def test_a_bad_token_ends_an_action(toy):
-  """With A < 0 at token 1 the first action is token 0 alone: still .4 > 0."""
+  """With A < 0 at token 1 the first action is token 0 only: still .4 > 0."""
   adv = np.array([[1.0, -1, 1, 1, 1]])
   old = np.array([[-1.0, -1.9, 0.0, -1.0, -1.0]])  # token 1 rose by 1
   base = dict(mask_BT=MASK, logp_old_BT=old)
@@ -70,9 +70,3 @@ def test_a_bad_token_ends_an_action(toy):
   np.testing.assert_allclose(alone, [[0.2, 0, 0, 0, 0]], rtol=1e-6)
   together = toy.coefficient(piece, LOGP, advantages_BT=GOOD, **base)
   np.testing.assert_array_equal(together, 0)
-
-
-def test_fields_are_checked():
-  """Names the choices."""
-  with pytest.raises(ValueError, match='action, response'):
-    regularizers.LLDS(gate='token')

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.roles import LossContext
@@ -38,7 +37,7 @@ def test_by_hand(toy):
 
 
 def test_rows_that_are_not_trained_do_not_count(toy):
-  """E0: weight 0 is as masked; of the first row alone f = (1, 1/2, 1/2)."""
+  """E0: weight 0 is as masked; of the first row only f = (1, 1/2, 1/2)."""
   loss, _ = evaluate(toy, PROBS, TAKEN, weight_B=np.array([1.0, 0.0]))
   np.testing.assert_allclose(loss, 3 * (0.55 + 0.1 + 0.125), rtol=1e-6)
   none, metrics = evaluate(toy, PROBS, TAKEN, weight_B=np.zeros(2))
@@ -68,8 +67,3 @@ def test_the_gradient_is_that_of_probabilities(toy):
   expected = np.array([1, 2 / 3, 1 / 3]) * 3 / 3
   np.testing.assert_allclose(gradient[0, 0], expected, rtol=1e-6)
   np.testing.assert_array_equal(gradient[1, 1], 0.0)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='RouterBalance.coef = -1'):
-    regularizers.RouterBalance(coef=-1.0)

@@ -1,4 +1,4 @@
-"""What selectors are told of rollouts."""
+"""What selectors observe of rollouts."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def told():
 
 @pytest.fixture
 def wins():
-  """That of prompts with so many rewards of 1."""
+  """Summaries of prompts with so many rewards of 1."""
   return lambda count, group=8, prompts=1: _told(
     np.tile(np.arange(group) < count, (prompts, 1))
   )

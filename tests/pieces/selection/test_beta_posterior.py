@@ -40,7 +40,7 @@ def test_fixed_point(wins):
 
 
 def test_failed_verifications_do_not_count(told):
-  """NaN is no loss: 1 success of 2 known."""
+  """NaN is not a loss: 1 success of 2 known."""
   selector = selection.BetaPosterior(decay=1.0)
   rewards = np.array([[1.0, np.nan, 0.0, np.nan]], np.float32)
   state = selector.observe(selector.init(1), np.array([0]), told(rewards))

@@ -72,7 +72,7 @@ def test_without_a_gap_shares_are_equal(told):
 
 
 def test_failed_and_absent_do_not_count(told):
-  """NaN is no sample; a domain without any counts as unsolved."""
+  """NaN is not a sample; a domain without any counts as unsolved."""
   selector, state = at([0.5, 0.5], memory=1, every=1)
   found = selector.observe(
     state, np.arange(2), told([[0.2, np.nan], [0.8] * 2])
@@ -142,7 +142,7 @@ def test_what_cannot_be_drawn_is_named():
 
 
 def test_domains_that_a_skipped_prompt_shifts_are_refused():
-  """As levels are."""
+  """They are refused as levels are."""
 
   class Usable(list):
     split = 'train'

@@ -27,7 +27,9 @@ def test_every_entry_is_equally_likely_at_every_position():
 
 
 def test_neighbours_are_not_neighbours():
-  """Of 10,000: consecutive entries are uncorrelated (sd .01), few adjacent."""
+  """Few of 10,000 consecutive entries are adjacent; they are uncorrelated (sd
+  .01).
+  """
   order = np.asarray(
     randomness.permuted(jax.random.key(1), jnp.arange(10_000), 10_000)
   )

@@ -107,7 +107,7 @@ def usable(ids):
 
 
 def test_levels_that_a_skipped_prompt_shifts_are_refused():
-  """Prompt 2, of level 2, would stand at place 1; a last one shifts nothing."""
+  """Prompt 2, of level 2, would be at place 1; a last one shifts nothing."""
   selector = selection.TargetDifficulty(levels=4)
   selector.check(CheckContext(prompts=usable([0, 1, 2, 3])))
   with pytest.raises(ValueError, match="'skip' left out 1 over-long prompts"):
@@ -115,7 +115,7 @@ def test_levels_that_a_skipped_prompt_shifts_are_refused():
 
 
 def test_more_than_there_are():
-  """As of other selectors."""
+  """The error is that of other selectors."""
   selector, state = at(0.0)
   with pytest.raises(ValueError, match='batch of 10 prompts cannot be drawn'):
     selector.select(state, KEY, 10)

@@ -9,7 +9,7 @@ from rl_jax.pieces.roles import CreditContext
 
 
 def shaped(toy, mode, forced, reward, valid=None, **fields):
-  """The reward of one group, all valid unless told."""
+  """The reward of one group, all valid by default."""
   B = len(mode)
   reward = np.asarray(reward, np.float32)
   traj = toy.trajectories(

@@ -89,7 +89,7 @@ def test_component_scale_of_one_is_grpo(rows):
 def test_non_stop_and_exponential_by_hand(rows):
   found = shaping.NonStop()(CreditContext(rows.rewards['a'], rows)).value
   np.testing.assert_array_equal(found, [1.0, 3.0, -10.0, 9.0])
-  # A response that goes on in the next iteration has not reached its limit.
+  # A response that continues in the next iteration has not reached its limit.
   waits = rows.replace(extras={'waits_B': np.array([0.0, 0, 1, 0])})
   found = shaping.NonStop()(CreditContext(rows.rewards['a'], waits)).value
   np.testing.assert_array_equal(found, rows.rewards['a'])

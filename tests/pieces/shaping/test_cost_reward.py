@@ -58,7 +58,7 @@ def test_costs_that_differ_by_rounding_are_equal(toy):
 
 
 def test_the_window_holds_the_last_costs_of_valid_rows(toy):
-  """Of 1, 4, 9 and 16 the last three; the invalid 25 is not in it."""
+  """The window holds the last three of 1, 4, 9 and 16, not the invalid 25."""
   _, state = shaped(toy, [1, 4], [1, 1], window=3)
   _, state = shaped(
     toy, [9, 25, 16], [1, 1, 1], state, valid=[1, 0, 1], window=3

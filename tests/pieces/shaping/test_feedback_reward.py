@@ -101,7 +101,7 @@ def test_wrong_labels(toy):
 
 
 def test_the_classifier_knows_a_kind(toy):
-  """A message without a label of its own has that of its kind."""
+  """A message without its own label has that of its kind."""
   piece = FeedbackReward(**TWO, kind='classification', labels=2, exponent=0.0)
   first, second = ([[HELPS, OTHER, OTHER]], [[HELPS + 1, OTHER + 1, OTHER]])
   plain = dataclasses.replace(piece, kind='retrieval', delay=1)

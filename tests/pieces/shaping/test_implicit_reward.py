@@ -44,7 +44,7 @@ def test_sums_are_the_reward_of_dpo(toy):
 
 
 def test_statistic_is_the_log_probability_of_the_other_policy():
-  """Of token 1; logits may lack any constant."""
+  """The log-probability of token 1; logits may lack any constant."""
   own, other = jnp.zeros((1, 1, 2)), jnp.log(jnp.array([[[0.75, 0.25]]])) + 3
   chunk = Chunk(
     logits_BCV=own,

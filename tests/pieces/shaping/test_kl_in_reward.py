@@ -55,11 +55,3 @@ def test_zero_coef_places_the_outcome(toy):
     CreditContext(jnp.array([1.0]), row(toy))
   ).value
   np.testing.assert_array_equal(actual, [[0.0, 1.0, 0.0]])
-
-
-def test_fields_are_checked():
-  """Names the field and the choices."""
-  with pytest.raises(ValueError, match='KLInReward.estimator'):
-    shaping.KLInReward(estimator='k9')
-  with pytest.raises(ValueError, match='KLInReward.coef = -1'):
-    shaping.KLInReward(coef=-1.0)

@@ -81,7 +81,7 @@ def test_quantile_by_hand(toy):
   .534252 above 3.465748; log sigmoid of that is -log(1.586107)."""
   found = par(toy, [4.0], link='log_sigmoid', quantile=0.85)
   np.testing.assert_allclose(found, [-0.461283], rtol=1e-5)
-  # The median of references is their mean; one alone is itself.
+  # The median of references is their mean; a single one is itself.
   median = par(toy, [4.0], link='tanh', quantile=0.5)
   np.testing.assert_allclose(median, np.tanh([2.0]), rtol=1e-6)
   alone = par(toy, [4.0], (3.0,), quantile=0.85)

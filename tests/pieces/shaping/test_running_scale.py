@@ -32,7 +32,7 @@ def test_by_hand(toy):
 
 
 def test_rows_of_data_are_scaled_but_do_not_count(toy):
-  """As after 1, 3 alone: a recorded 7 is divided by sqrt 2, too."""
+  """The scale is that after 1, 3: a recorded 7 is divided by sqrt 2, too."""
   piece, reward = shaping.RunningScale(), jnp.array([1.0, 3.0, 7.0])
   extras = {'logged_B': np.array([0.0, 0.0, 1.0])}
   traj = toy.trajectories(np.ones((3, 1)), group_size=1, extras=extras)

@@ -1,13 +1,12 @@
 """Token rewards of a process model."""
 
 import numpy as np
-import pytest
 
 from rl_jax.pieces import shaping
 from rl_jax.pieces.roles import CreditContext
 
 SCORES = np.array([[0.9, -1.0, 0.4, 0.6, 0.2, 0.1]])
-MASK = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])  # the last is no token
+MASK = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])  # the last is not a token
 
 
 def evaluate(toy, reward=(0.0,), scores=SCORES, **fields):
@@ -55,8 +54,3 @@ def test_the_sum_knows_the_least_score_alone(toy):
     np.testing.assert_allclose(total, 0.2 - 0.5 + 0.25, atol=1e-6)
   none = evaluate(toy, scores=np.full_like(SCORES, -1.0))
   np.testing.assert_array_equal(none, 0.0)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='StepScores.start = 2.0'):
-    shaping.StepScores(start=2.0)

@@ -1,7 +1,6 @@
 """Win rates inside a group."""
 
 import numpy as np
-import pytest
 
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.shaping import WinRate
@@ -102,8 +101,3 @@ def test_who_never_beats_the_opponent_has_nothing(toy):
     center=0.5,
   )
   np.testing.assert_array_equal(found[:2], [-0.5, -0.5])
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='WinRate.temperature'):
-    WinRate(temperature=0.0)

@@ -89,7 +89,7 @@ def test_the_acting_rule_by_hand():
   found = tilted(*place)  # beta 16, clip 0
   np.testing.assert_allclose(found, [0.0082, 0.5951, 0.3967], atol=1e-4)
   np.testing.assert_allclose(tilted(*place, beta=0.0), place[0], rtol=1e-6)
-  # Without a bound a shift of Q and V, or of V alone, changes nothing.
+  # Without a bound a shift of Q and V, or of V only, changes nothing.
   other = tilted(place[0], place[1], -3.0, beta=4.0, clip=None)
   np.testing.assert_allclose(
     other, tilted(*place, beta=4.0, clip=None), rtol=1e-5

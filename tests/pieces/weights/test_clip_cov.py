@@ -140,9 +140,3 @@ def test_limits_left_out_are_those_of_ppo():
   validate(method, group_size=1, has_value_head=False)
   (piece,) = method.resolved().weights
   assert (piece.clip_low, piece.clip_high) == (0.2, 0.28)
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='ClipCovDrop.fraction = 2'):
-    weights.ClipCovDrop(fraction=2.0)

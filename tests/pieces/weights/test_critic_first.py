@@ -15,7 +15,7 @@ KEY = jax.random.key(0)
 
 
 def first_weights(toy, steps):
-  """Those of three optimizer steps."""
+  """The weights of three optimizer steps."""
   piece = weights.CriticFirst(steps=steps)
   traj = toy.trajectories(np.ones((2, 3)), group_size=2)
   state, found = piece.init(4), []
@@ -27,7 +27,7 @@ def first_weights(toy, steps):
 
 
 def test_by_hand(toy):
-  """Two steps of the critic alone; the third moves the policy, too."""
+  """Two steps of the critic only; the third moves the policy, too."""
   assert first_weights(toy, 2) == [0.0, 0.0, 1.0]
 
 

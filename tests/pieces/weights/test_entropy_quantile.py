@@ -85,9 +85,3 @@ def test_only_the_order_counts(toy):
   np.testing.assert_array_equal(
     evaluate(toy, 0.5, np.exp(3 * ENTROPY) - 7), evaluate(toy, 0.5)
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='EntropyQuantile.fraction = 0'):
-    weights.EntropyQuantile(fraction=0.0)

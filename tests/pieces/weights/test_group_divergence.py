@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from rl_jax.pieces import weights
 from rl_jax.pieces.roles import LossContext
@@ -48,7 +47,7 @@ def test_weights_by_hand(toy):
 
 def test_range_is_that_of_live_positions(toy):
   """Position 3 is padding in both rows: its 0 is not the smallest D. Position 2
-  lives on in row 0 alone, and row 1 has no weight there."""
+  lives on in row 0 only, and row 1 has no weight there."""
   actual = evaluate(
     toy, [[0.4, 0.8, 0.6, 0.0]] * 2, mask=[[1, 1, 1, 0], [1, 1, 0, 0]]
   )
@@ -68,9 +67,3 @@ def test_scale_of_the_divergence_does_not_count(toy):
   np.testing.assert_allclose(
     evaluate(toy, 5 * base + 2), evaluate(toy, base), rtol=1e-5
   )
-
-
-def test_fields_are_checked():
-  """Names the field."""
-  with pytest.raises(ValueError, match='GroupDivergenceWeight.alpha = 0.5'):
-    weights.GroupDivergenceWeight(alpha=0.5)

@@ -69,7 +69,7 @@ def test_the_mean_is_over_trained_tokens(toy):
   weight, _ = evaluate(toy, mask=mask)
   np.testing.assert_array_equal(weight, 1.0)
   weight, _ = evaluate(toy, mask=[[1, 0], [1, 0], [1, 1], [1, 1]])
-  np.testing.assert_array_equal(weight[0], [0, 1])  # a masked token is no loss
+  np.testing.assert_array_equal(weight[0], [0, 1])  # masked: no loss
 
 
 def test_of_tokens_with_their_own_advantages(toy):
@@ -128,10 +128,3 @@ def test_the_masks_are_added_on_the_command_line():
     weights.DivergenceMask(limit=0.02, estimator='k2'),
   )
   assert regularizers.CorrectedKL(coef=0.01) in config.method.losses
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='OffPolicyMask.threshold = -0.5'):
-    weights.OffPolicyMask(threshold=-0.5)
-  with pytest.raises(ValueError, match="OffPolicyMask.old = 'sampler'"):
-    weights.OffPolicyMask(old='sampler')

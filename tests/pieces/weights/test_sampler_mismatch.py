@@ -125,7 +125,7 @@ def test_divergence_of_rows_by_hand(toy, estimator, level, below, above):
 
 
 def test_divergence_of_tokens_by_hand(toy):
-  """At .005 k3 keeps the second token alone, at .0052 all but the first."""
+  """At .005 k3 keeps the second token only, at .0052 all but the first."""
   for limit, expected in (
     (0.005, [[0, 1], [0, 0]]),
     (0.0052, [[0, 1], [1, 1]]),
@@ -166,26 +166,8 @@ def test_divergence_is_over_trained_tokens(toy):
   ],
 )
 def test_no_mismatch_is_no_weight(toy, piece):
-  """E0: 1 on kept tokens, 0 on masked ones, whatever stands there."""
+  """E0: 1 on kept tokens, 0 on masked ones, whatever is there."""
   mask = np.array([[1.0, 1, 0], [1, 1, 1]])
   ratio = np.where(mask > 0, 1.0, 400.0)
   weight, _ = evaluate(toy, piece, ratio, mask)
   np.testing.assert_array_equal(weight, mask)
-
-
-def test_fields_are_checked():
-  """The intervals must hold 1; the limit is positive."""
-  with pytest.raises(ValueError, match='IcePop.low = 1.5'):
-    weights.IcePop(low=1.5)
-  with pytest.raises(ValueError, match='IcePop.high = 0.5'):
-    weights.IcePop(high=0.5)
-  with pytest.raises(ValueError, match='SequenceMask.high = 0.9'):
-    weights.SequenceMask(high=0.9)
-  with pytest.raises(ValueError, match='TruncatedImportance.limit = 0'):
-    weights.TruncatedImportance(limit=0.0)
-  with pytest.raises(ValueError, match='token, sequence'):
-    weights.TruncatedImportance(level='row')
-  with pytest.raises(ValueError, match='DivergenceMask.limit = 0.0'):
-    weights.DivergenceMask(limit=0.0)
-  with pytest.raises(ValueError, match="DivergenceMask.estimator = 'k1'"):
-    weights.DivergenceMask(estimator='k1')

@@ -150,7 +150,7 @@ def test_save_returns_before_the_commit(tmp_path, monkeypatch):
 
 
 def test_keeps_the_last_and_the_best(tmp_path):
-  """Of scores 5, 9, NaN, missing, 1: the last two and the best remain."""
+  """Scores are 5, 9, NaN, missing, 1: the last two and the best remain."""
   saver = Checkpointer(tmp_path, keep_last=2, keep_best=1, best_metric='m')
   for step, metrics in enumerate(
     [{'m': 5.0}, {'m': 9.0}, {'m': np.nan}, {}, {'m': 1.0}]

@@ -66,7 +66,7 @@ def test_without_the_index_of_arrays_nothing_is_committed(
 def test_a_step_committed_without_the_index_is_passed_over(
   tmp_path, monkeypatch, caplog
 ):
-  """Of an earlier version: the step before it is restored."""
+  """An earlier version wrote it: the step before it is restored."""
   saver = Checkpointer(tmp_path)
   saver.save(1, {'x': jnp.ones(3)})
   saver.wait()

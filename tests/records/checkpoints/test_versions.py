@@ -16,7 +16,9 @@ def test_versions_name_the_packages():
 
 
 def test_only_what_both_sides_know_is_compared():
-  """Older checkpoints name fewer packages; unknown is no difference."""
+  """Older checkpoints name fewer packages; an unknown one makes no
+  difference.
+  """
   now = versions.current()
   assert versions.differences(now) == versions.differences({}) == []
   saved = {**now, 'jax': '0.1', 'rl_jax': 'unknown', 'extra': '7'}

@@ -14,7 +14,9 @@ from rl_jax.records.trackers.services import Place
 
 
 class Service:
-  """Keeps rows; fails at those in `bad`, and at as many starts as told."""
+  """Keeps rows; fails at those in `bad`, and at as many starts as
+  configured.
+  """
 
   name = 'the service'
 
@@ -83,7 +85,7 @@ def test_a_service_that_stalls_does_not_stall_the_run(monkeypatch, caplog):
 
 
 class FakeRun:
-  """Of wandb."""
+  """A run of wandb."""
 
   def __init__(self, log, **settings):
     log.append(settings)

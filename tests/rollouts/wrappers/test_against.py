@@ -10,7 +10,7 @@ from rl_jax.learning.batch import make_batch
 from rl_jax.overrides import override
 from rl_jax.pieces.roles import LossContext
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.wrappers.against import Against, join_opponent
+from rl_jax.rollouts.wrappers.against import join_opponent
 from rl_jax.runs import assembly, loop
 from rl_jax.runtime import mesh
 
@@ -33,11 +33,6 @@ def test_groups_of_both(toy, weights, weight, valid):
   np.testing.assert_array_equal(traj.weight_B[:4], weight)
   np.testing.assert_array_equal(traj.valid_B[:4], valid)
   assert traj.valid_B[7] == 0
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='Against.trained'):
-    Against(trained='none')
 
 
 def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path):

@@ -52,7 +52,7 @@ class Spelled(CharTokenizer):
   """Writes who speaks in front of each message."""
 
   def encode_added(self, before, after, **arguments):
-    """What is new in a conversation that goes on."""
+    """What is new in a conversation that continues."""
     texts = []
     for messages, asked in (before, after):
       said = [f'{x["role"][0]}:{x["content"]}.' for x in messages]
@@ -62,7 +62,7 @@ class Spelled(CharTokenizer):
 
 
 def test_other_turns_of_a_conversation_are_not_trained():
-  """They were written by nobody that is imitated, as rows of data alone."""
+  """They were written by nobody that is imitated, as rows of data only."""
   turn = lambda role, text: {'role': role, 'content': text}
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
   record = base.Logged(
@@ -107,7 +107,7 @@ def test_groups_of_both(toy, records):
 
 
 def test_steps_are_those_of_the_record():
-  """Of a chain, where the samples have one step and no thought."""
+  """A chain, where the samples have one step and no thought."""
   task = Chain(min_operations=2, max_operations=2)
   tokenizer, example = CharTokenizer(task.alphabet), task.example('train', 0)
   describe = functools.partial(token_inputs, task, tokenizer)
@@ -145,11 +145,6 @@ def test_the_record_wins(toy, records):
   edges = RecordWins()(CreditContext(traj.reward_B, traj)).value
   assert {*edges.win_NE[edges.weight_NE > 0].tolist()} == {2, 3}
   assert {*edges.lose_NE[edges.weight_NE > 0].tolist()} == {0, 1}
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='BesideRecord.coef'):
-    BesideRecord(coef=2.0)
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def candidates(toy):
       [1, 0, 1, 0, 1, 0],
       [1, 0, 1, 0, 1, 0],
       [1, 0, 1, 1, 0, 0],
-      [1, 0, 1, 0, 1, 0],  # behind the end: no step
+      [1, 0, 1, 0, 1, 0],  # after the end: no step
     ]
   )
   reward = np.array([1.0, 0.0, 0.0, 1.0])
@@ -139,9 +139,10 @@ def test_steps_end_where_the_next_begins(toy):
 
 
 def test_values_by_hand(toy):
-  """Of own reward and one continuation: rows 0 and 1 have (1 + 1) / 2 and
-  (0 + 1) / 2, row 2 has (0 + 1) / 2. Row 3 ends with its step: its reward is
-  the value. Rows 0, 1 and 3 are one candidate: (1 + .5 + 1) / 3."""
+  """Values of the own reward and one continuation: rows 0 and 1 have (1 + 1) /
+  2 and (0 + 1) / 2, row 2 has (0 + 1) / 2. Row 3 ends with its step: its reward
+  is the value. Rows 0, 1 and 3 are one candidate: (1 + .5 + 1) / 3.
+  """
   found = extended(toy, [1, 1, 1, 0])
   np.testing.assert_allclose(
     found.extras['candidate_value_B'], np.array([5, 5, 3, 5]) / 6, rtol=1e-6
@@ -161,7 +162,7 @@ def test_states_without_a_spread_weigh_nothing(toy):
 
 
 def test_failed_verifications_are_left_out(toy):
-  """Of row 2 its own reward is left: 0."""
+  """Row 2 keeps its own reward: 0."""
   found = extended(toy, [1, 1, np.nan, 0])
   assert found.extras['candidate_value_B'][2] == 0
 
@@ -176,7 +177,7 @@ def test_a_task_without_steps_is_refused():
 
 @pytest.mark.slow
 def test_it_acts_on_the_chain():
-  """Half of the states of an untrained model are behind a step or more."""
+  """Half of the states of an untrained model are after a step or more."""
   sets = [
     'task.num_train=64',
     'rollout.num_prompts=8',

@@ -13,6 +13,7 @@ from rl_jax import rollouts
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
+from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
 
@@ -28,7 +29,7 @@ class Targets:
   alphabet = '0123456789'
 
   def target(self, example):
-    """As the prompt says."""
+    """The answer is the target."""
     return example.answer
 
 
@@ -64,7 +65,7 @@ def start(first_serial=0, prompts=((3, 4), (0, 5))):
 
 
 def begun(beta=1.0, answers=('1234', '56'), traj=None):
-  """Rows of two prompts behind parts of their references."""
+  """Rows of two prompts that begin with parts of their references."""
   piece = DatasetReset(beta=beta)
   return piece.begin(start() if traj is None else traj, Eagerly(*answers))
 
@@ -153,7 +154,7 @@ def test_data_have_references_of_their_own():
 
 
 def test_draws_are_those_of_the_row():
-  """E0: of the second prompt alone, and not of the next round."""
+  """E0: of the second prompt only, and not of the next round."""
   both = begun()
   alone = begun(answers=('56',), traj=start(1, ((0, 5),)))
   np.testing.assert_array_equal(alone.length_B, both.length_B[G:])
@@ -223,9 +224,9 @@ def test_given_tokens_have_no_gradient(toy):
 def test_tasks_without_references_are_refused():
   """Naming the piece and the task."""
   with pytest.raises(
-    ValueError, match='DatasetReset needs .* object has neith'
+    ValueError, match='DatasetReset needs .* KeyDoor has neith'
   ):
-    DatasetReset().check(CheckContext(task=object()))
+    DatasetReset().check(CheckContext(task=KeyDoor()))
   DatasetReset().check(CheckContext(task=Targets()))
   with pytest.raises(ValueError, match='DatasetReset.beta = 1.5'):
     DatasetReset(beta=1.5)

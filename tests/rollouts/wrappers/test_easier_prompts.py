@@ -106,7 +106,7 @@ def test_equal_prompts_are_left_alone(reward):
 
 
 def test_new_groups_take_the_place_of_the_old(toy):
-  """Prompt, tokens and rewards of group 1 alone; its rows are foreign."""
+  """Prompt, tokens and rewards of group 1 only; its rows are foreign."""
   plain = toy.trajectories(
     np.ones((4, 2)), group_size=2, reward_B=np.zeros(4), rewards={}
   )

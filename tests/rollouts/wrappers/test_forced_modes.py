@@ -1,4 +1,4 @@
-"""Forced modes: what is written, what is drawn behind it, what is trained."""
+"""Forced modes: what is written, what is drawn after it, what is trained."""
 
 import functools
 import types
@@ -16,6 +16,7 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.forced_modes import ForcedModes
 from rl_jax.tasks import Chain
+from rl_jax.tasks.base import TaskTraits
 from rl_jax.types import FORCED, PAD, POLICY
 
 N, G, T = 2, 7, 6
@@ -62,7 +63,7 @@ def generate(tiny, slots=None):
 def begun(samples=1, **modes):
   """Rows whose modes are texts of the chain's alphabet."""
   sampler = Eagerly()
-  sampler.task = types.SimpleNamespace(modes=modes)
+  sampler.task = types.SimpleNamespace(traits=TaskTraits(modes=modes))
   return ForcedModes(samples=samples).begin(start(), sampler)
 
 

@@ -1,4 +1,4 @@
-"""Clones behind a reflection: which, from where, and their probability."""
+"""Clones after a reflection: which, from where, and their probability."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from rl_jax.pieces.piece import CheckContext
 from rl_jax.records.rollout_log import sampling_metrics
 from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
-from rl_jax.rollouts.collect import Collector, RolloutConfig
+from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
 from rl_jax.rollouts.rounds import metrics_of
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
@@ -63,7 +63,7 @@ def mixed(toy, piece, foreign=(0, 0, 0, 0, 0, 0, 0, 0, 0, 1), j=1):
 
 
 def test_the_trie_by_hand():
-  """The first token has 1; behind 'a' each of 'b', 'c' is half of the texts."""
+  """The first token has 1; after 'a' each of 'b', 'c' is half of the texts."""
   np.testing.assert_array_equal(MU, [[1, 0.5], [1, 0.5], [1, 0]])
   assert IDS[0, 0] == IDS[1, 0] != IDS[2, 0] and IDS[0, 1] != IDS[1, 1]
 
@@ -140,7 +140,7 @@ def replayed(Played, make_episodes):
       score=None,
       prompts=types.SimpleNamespace(task=task, tokenizer=tokenizer, players=1),
       selector=None,
-      verifier=episodes,
+      judging=Judging(episodes),
       key=played.key,
     )
     sampler = Sampler(collector, played.params, 0, 9, None)
@@ -159,7 +159,7 @@ def replayed(Played, make_episodes):
 
 
 def test_rows_that_are_no_clone_are_in_no_metric(replayed):
-  """Row 0 has failed alone: all numbers are its own."""
+  """Only row 0 has failed: all numbers are its own."""
   traj, done = replayed([0.0] + [1.0] * 11)
   assert traj.valid_B.tolist() == [1.0] + [0.0] * 11
   (reward,) = done.reward_NG[np.isfinite(done.reward_NG)]

@@ -80,7 +80,8 @@ def test_nodes_share_their_tokens(grown):
 @pytest.mark.slow
 def test_one_row_has_written_each_token(grown):
   """E0: in the others it is FORCED, without a log-prob; the first row of a tree
-  is what it would be alone."""
+  is what it would be by itself.
+  """
   out, free = grown
   kind = np.asarray(out.kind_BT)
   sample = np.arange(N * G) % G

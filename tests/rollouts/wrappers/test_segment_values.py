@@ -31,7 +31,7 @@ def test_cuts_by_hand(interval, max_cuts, expected):
 
 
 def test_tokens_behind_the_end_are_no_cuts():
-  """The response has 4 tokens; log-prob 0 stands behind them, or anything."""
+  """The response has 4 tokens; log-prob 0 follows them, or anything."""
   piece = SegmentValues(interval=1, max_cuts=3)
   found = piece._cut_points(PROBS.astype(np.float32), np.array([4]))
   assert found.tolist() == [[0, 2, NO_CUT]]
@@ -55,7 +55,7 @@ def rows(toy):
 
 
 def test_branches_keep_the_tokens_up_to_the_cut(toy):
-  """Cuts 1, -1, none, 0; two copies each, with serials of their own."""
+  """Cuts 1, -1, none, 0; two copies each, with their own serials."""
   cut_B = jnp.array([1, -1, NO_CUT, 0])
   found = SegmentValues(samples=2).branches(rows(toy), cut_B, jnp.int32(7))
   assert found.group_size == 4
@@ -123,11 +123,3 @@ def test_values_are_means_of_the_continuations(toy):
   np.testing.assert_array_equal(found.valid_B, [1, 1, 0, 1])
   # Trained are the tokens that are less likely than .9.
   np.testing.assert_array_equal(found.mask_BT, [[1, 0, 1]] * 4)
-
-
-def test_settings_are_checked():
-  """Naming the field."""
-  with pytest.raises(ValueError, match='SegmentValues.samples = 0'):
-    SegmentValues(samples=0)
-  with pytest.raises(ValueError, match='SegmentValues.threshold = 0'):
-    SegmentValues(threshold=0.0)

@@ -1,4 +1,4 @@
-"""Solved examples: which are kept, which are taken, where they stand."""
+"""Solved examples: which are kept, which are taken, where they are."""
 
 import types
 
@@ -47,7 +47,9 @@ def test_the_most_alike_of_others_come_last():
 
 
 def test_a_later_response_takes_the_place():
-  """Of the same prompt, and of one that is `places` away."""
+  """A response of the same prompt, or of one that is `places` away, replaces
+  it.
+  """
   solved, prompts = store(places=3)
   solved.add(4, ids_of(prompts, '12345'))
   solved.add(4, ids_of(prompts, '6'))

@@ -52,8 +52,9 @@ SOLVED, WRONG, FORM = [0, 1.5], [0, 0], [0.5, 0.5]
 
 
 def test_stages_by_hand(toy):
-  """Prompt a is right at once; b fails (the form alone earns .5), has the form
-  alone with 25% and is right with 50%; c fails until 75%."""
+  """Prompt a is right at once; b fails (the form by itself earns .5), has only
+  the form with 25% and is right with 50%; c fails until 75%.
+  """
   rewards = [
     [SOLVED, FORM, WRONG],
     [WRONG, FORM, WRONG],
@@ -63,7 +64,7 @@ def test_stages_by_hand(toy):
   found, asked = extend(toy, rewards)
   assert asked == [[0.25] * 3, [0.5] * 3, [0.75] * 3]
   assert found == [0, 2, 3]
-  # Where .5 is right, b is left alone.
+  # Where .5 is right, b is left unchanged.
   piece = StagedHints(solved_above=0.4)
   assert extend(toy, rewards, piece)[0] == [0, 0, 3]
 
@@ -84,7 +85,7 @@ def test_no_longer_hint_follows_one_that_is_too_long(toy):
 
 
 def test_units_of_the_reward_change_nothing(toy):
-  """Ten times the rewards and the threshold; NaN is no success."""
+  """Ten times the rewards and the threshold; NaN is not a success."""
   rewards = np.array([[WRONG, FORM, SOLVED], [SOLVED, SOLVED, WRONG]])
   piece = StagedHints(solved_above=5.0)
   assert extend(toy, 10 * rewards, piece) == extend(toy, rewards)
@@ -93,7 +94,7 @@ def test_units_of_the_reward_change_nothing(toy):
 
 
 def test_groups_keep_their_prompts(toy):
-  """Of two rounds with prompts of 1 and of 6."""
+  """Two rounds have prompts of 1 and of 6."""
   plain = toy.trajectories(np.ones((4, 2)), group_size=2, rewards={})
   hinted = plain.replace(prompt_NP=plain.prompt_NP + 5)
   rows = chosen_groups((plain, hinted), np.array([2, 1]))
@@ -114,7 +115,9 @@ def test_a_half_of_the_chain():
 
 
 def test_without_hints_the_method_is_grpo(toy):
-  """Of the token mean and without KL; but for eps beside the deviation."""
+  """GRPO with the token mean and without KL, but for eps beside the
+  deviation.
+  """
   method = toy.get_method('ghpo')
   plain = dataclasses.replace(
     method,
@@ -143,12 +146,6 @@ def test_shares_are_checked(shares):
   """The message names the field and what is allowed."""
   with pytest.raises(ValueError, match='StagedHints.shares = .*above 0, 1 at'):
     StagedHints(shares=shares)
-
-
-def test_a_share_that_is_no_number_is_named():
-  """By its place."""
-  with pytest.raises(ValueError, match=r'StagedHints.shares\[0\] = nan'):
-    StagedHints(shares=(float('nan'),))
 
 
 def test_tasks_without_such_hints_are_refused():

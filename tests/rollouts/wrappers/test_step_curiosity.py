@@ -26,8 +26,3 @@ def test_without_curiosity_the_reward_is_the_value():
   piece = StepCuriosity(width=1e9, incoherence=1.0)
   reward = np.array([0.0, 0.25, 1.0])
   np.testing.assert_allclose(piece(reward, 0.4), reward, atol=1e-12)
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='StepCuriosity.width = 0'):
-    StepCuriosity(width=0.0)

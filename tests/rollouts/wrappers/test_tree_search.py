@@ -97,7 +97,7 @@ def test_rows_are_steps_behind_their_node(toy):
       [2] * 6,
       [2, 2, 1, 1, 1, 1],
       [2, 2, 2, 2, 2, 2],
-      # Both are right: the first of equal ones goes on.
+      # Both are right: the first of equal ones continues.
       [2, 2, 1, 1, 11, 11],
       [2, 2, 1, 1, 12, 12],
     ],
@@ -110,7 +110,7 @@ def test_rows_are_steps_behind_their_node(toy):
   )
   np.testing.assert_array_equal(traj.kind_BT[2], [FORCED] * 2 + [POLICY] * 4)
   np.testing.assert_array_equal(traj.extras['forced_B'], [0, 0, 1, 1, 1, 1])
-  # The root's pair alone: below it all are right, and make none.
+  # Only the root's pair: below it all are right, and make none.
   np.testing.assert_array_equal(
     traj.extras['search_pair_B'], [-1, 1, 0, 0, 0, 0]
   )
@@ -150,14 +150,14 @@ def test_ended_trees_draw_nothing(toy):
 
 
 def test_prompts_are_searched_on_their_own(toy):
-  """E0: as alone, but for the serial of the third round, here 102."""
+  """E0: as by itself, but for the serial of the third round, here 102."""
   one, _, _ = grown(toy, 2, PIECE)
   two, rounds, _ = grown(toy, 2, PIECE, prompts=2)
   np.testing.assert_array_equal(two.mask_BT[:6], one.mask_BT)
   same = two.response_BT[:6] == one.response_BT
   np.testing.assert_array_equal(same.all(1), [1, 1, 1, 1, 0, 0])
   assert same[:, :4].all()
-  # The second writes 11 and 12 at first: none is right, so nothing is told.
+  # The second writes 11 and 12 at first: none is right, so there is no pair.
   np.testing.assert_array_equal(two.extras['search_pair_B'][6:8], [0, 0])
   assert len(rounds) == 2 and np.isfinite(rounds[0].reward_NG).all()
 

@@ -39,7 +39,7 @@ def test_plan_by_hand():
   assert piece.plan(reward, none, 2).tolist() == [0, 1, 1]
   piece = UncertaintyAllocation(coef=0.0, most=3)
   assert piece.plan(reward, none, 2).tolist() == [1, 1, 1]
-  # The bonus alone: each chunk goes where there are fewest samples.
+  # By the bonus only, each chunk goes where there are fewest samples.
   piece = UncertaintyAllocation(coef=1e3, most=3)
   assert piece.plan(reward, none, 2).tolist() == [0, 1, 2]
   assert piece.plan(reward, np.array([3, 0, 3]), 2).tolist() == [1, 1, 1]
@@ -136,7 +136,7 @@ class Seeds(SolvedSeeds):
 
 
 def test_seeded_rows_join_under_the_prompt_without_examples(toy):
-  """The first chunk of prompt 1 alone, and it alone is foreign."""
+  """Only the first chunk of prompt 1, and only it is foreign."""
   first = rows(toy, np.array([7.0, 8.0, 9.0, 9.0]))
   done = types.SimpleNamespace(
     examples=[0, 1],

@@ -8,7 +8,7 @@ class Message(types.SimpleNamespace):
 
 
 class ToolCall(types.SimpleNamespace):
-  """Of a function's name and arguments."""
+  """A call: a function's name and arguments."""
 
 
 class ToolRequestMessage(Message):
@@ -22,7 +22,7 @@ class Tool(types.SimpleNamespace):
 
   @classmethod
   def from_function(cls, function):
-    """Of a function with a docstring."""
+    """A tool of a function with a docstring."""
     info = types.SimpleNamespace(name=function.__name__)
     dump = lambda mode, by_alias: {'name': function.__name__, 'mode': mode}
     return cls(info=info, function=function, model_dump=dump)

@@ -37,13 +37,13 @@ class Grid:
     return ball if self.away == 1 and (x, y) == self.front_pos else None
 
   def reset(self, seed):
-    """As far away as the seed says."""
+    """The seed says how far away the thing is."""
     self.away = int(np.random.default_rng(seed).integers(1, 3))
     self.carrying = None
     return self._seen(), {}
 
   def step(self, action):
-    """Goes on, or takes."""
+    """Continues, or takes."""
     if action == Actions.forward and self.away > 1:
       self.away -= 1
     if action == Actions.pickup and self.away == 1:
@@ -52,7 +52,7 @@ class Grid:
     return self._seen(), 0.9 * ended, ended, False, {}
 
   def hash(self, size):
-    """Of what is seen."""
+    """A hash of what is seen."""
     return f'{self.away}'[:size]
 
   def close(self):

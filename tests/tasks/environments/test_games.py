@@ -72,6 +72,22 @@ def test_spaces_and_words_that_do_not_fit_are_named(lines):
     GymnasiumText(options={'render_mode': 'human'})
 
 
+def test_an_environment_of_ones_own_need_not_take_render_mode(lines):
+  """It is given only where it has to render, and then its absence is named."""
+  gymnasium = sys.modules['gymnasium']
+  line = gymnasium.make('any')
+
+  class Mine(type(line)):
+    def __init__(self):
+      super().__init__()
+
+  gymnasium.registry['Mine-v0'] = Mine
+  found = said(GymnasiumText(name='Mine-v0', words=WORDS), ['right'])
+  assert [reply['observation'] for reply in found] == ['0\n', '1\n']
+  with pytest.raises(ValueError, match="shown = 'ansi', but Mine-v0 takes no"):
+    GymnasiumText(name='Mine-v0', shown='ansi').prepare()
+
+
 @pytest.mark.parametrize(
   'task', [GymnasiumText(), TextArena(), OpenSpiel(), MiniGrid()]
 )

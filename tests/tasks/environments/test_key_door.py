@@ -126,8 +126,3 @@ def test_walls_stand_between_start_and_goal():
     assert layout.key[0] < layout.wall and 'open' in [
       ACTIONS[a] for a in layout.solution()
     ]
-
-
-def test_fields_are_checked():
-  with pytest.raises(ValueError, match='KeyDoor.size = 2'):
-    KeyDoor(size=2)

@@ -67,7 +67,12 @@ def test_servers_and_tools_that_do_not_fit_are_named(served):
   for command, name, text in (
     ('program', 'sub', r"no tool 'sub', only \['add', 'odd'\]"),
     ('program', 'odd', 'tool odd: argument x has the schema'),
-    ('broken', 'add', 'broken: it did not start: no such program'),
+    (
+      'broken',
+      'add',
+      'broken: it did not start: no such program; its last line: '
+      "ModuleNotFoundError: No module named 'numbers_'$",
+    ),
   ):
     with pytest.raises(ValueError, match=text):
       mcp_tools.tool(command, name)
@@ -101,6 +106,23 @@ def test_a_server_ends_with_its_process(served):
     server.end()
     assert not server.thread.is_alive()
   assert len(server._client.server.ended) == 1
+
+
+def test_a_real_server_that_ends_is_quoted(tmp_path):
+  """Before the first call, and in one."""
+  pytest.importorskip('mcp', reason="needs the extra 'mcp'")
+  (tmp_path / 'server.py').write_text('import numbers_of_mine\n')
+  command = f'{sys.executable} {tmp_path}/server.py'
+  with pytest.raises(ValueError, match="last line: .* 'numbers_of_mine'"):
+    mcp_tools.tool(command, 'add')
+  text = SERVER.replace(
+    'return a + b',
+    'import os, sys; print("no numbers left", file=sys.stderr); os._exit(1)',
+  )
+  (tmp_path / 'ending.py').write_text(text)
+  add = mcp_tools.tool(f'{sys.executable} {tmp_path}/ending.py', 'add')
+  with pytest.raises(ValueError, match='add: .*; its last line: no numbers le'):
+    add(a=1)
 
 
 def test_a_real_server(tmp_path):

@@ -189,7 +189,7 @@ def test_lessons_and_questions_share_an_alphabet(task):
     assert set(reply.observation) <= set(task.alphabet)
     if reply.ask:
       assert set(reply.ask.text) <= set(task.partner_alphabet)
-      assert reply.ask.partner in task.asks
+      assert reply.ask.partner in task.traits.asks
 
 
 def test_problems_have_two_steps():

@@ -19,7 +19,7 @@ from rl_jax.tasks import (
   RecordedWalks,
   RenamedWalks,
 )
-from rl_jax.tasks.environments import transition_tables
+from rl_jax.tasks.environments import Environment, transition_tables
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
 
 WORDS = ('left', 'down', 'right', 'up')
@@ -150,7 +150,7 @@ class Cut(EnvironmentTask):
     return CutEpisode()
 
 
-class CutEpisode:
+class CutEpisode(Environment):
   """One of them."""
 
   commands, solution = ('go',), ('go',)

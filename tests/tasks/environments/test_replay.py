@@ -143,7 +143,7 @@ def _played(packages, tmp_path_factory):
     import adapters
 
     task = adapters.Adapters(make_tasks(tmp_path_factory.mktemp('own')))
-    examples = {name: task.example(name) for name in task.tasks}
+    examples = {name: task.first(name) for name in task.tasks}
     with SessionPool(task, 1, 60.0) as pool:
       rounds = []
       for number, killed in enumerate((False, True)):

@@ -104,7 +104,7 @@ def test_calls_have_prices(database):
     prices={'sql': 2.5},
     shown='text',
   )
-  assert task.code_modules == () and task.needs_workers
+  assert task.code_modules == () and task.traits.needs_workers
   one = task.make(task.example('train', 0))
   one.reset(0)
   text = call('sql', query='select max(people) as most from city')
@@ -201,7 +201,7 @@ def test_the_time_of_a_turn_must_be_within_that_of_a_call(database):
   assert with_tools('calculator', slow_tool).reward_seconds == 0.0
   for function in ('python', f'sql:{database}'):
     task = with_tools(function)
-    assert task.reward_seconds == 7.0
+    assert task.traits.reward_seconds == 7.0
     with pytest.raises(ValueError, match='must exceed 7.0'):
       SessionPool(task, 1, 7.0)
     assert with_tools(function, turn_seconds=1.0).reward_seconds == 2.0

@@ -16,6 +16,7 @@ from rl_jax.tasks import (
   QuestionAnswer,
   WithTools,
 )
+from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator import calculator
 from rl_jax.verification.session_host import check_reply
@@ -162,6 +163,24 @@ def returning(what: str):
     'date': datetime.date(2026, 1, 2),
     'long': 'x' * 40_001,
   }[what]
+
+
+def remaining(example: Example, after: int = 0) -> str:
+  """Says what is left of the question."""
+  return example.meta['question'][after:]
+
+
+def test_a_tool_may_read_the_example(tmp_path):
+  """The policy neither sees nor gives the first argument."""
+  found = tool_functions.schema(remaining)['function']['parameters']
+  assert list(found['properties']) == ['after'] and found['required'] == []
+  task = make_task(tmp_path, functions=(remaining,))
+  one = task.make(task.example('train', 0))
+  one.reset(0)
+  assert one.step(call('remaining', after=3)).observation.startswith('times 13')
+  assert one.step(call('remaining')).observation.startswith('12 times 13?')
+  wrong = one.step(call('remaining', example='x')).observation
+  assert wrong.startswith("error: remaining has no argument 'example'")
 
 
 class ToolIsBrokenError(ValueError):
@@ -356,7 +375,7 @@ def test_prompts_show_the_tools(tmp_path):
   assert [m['role'] for m in example.messages] == ['system', 'user']
   assert shown.role == 'user' and not example.arguments
   task = make_task(tmp_path)
-  assert task.role == 'tool' and task.chat
+  assert task.traits.role == 'tool' and task.traits.chat
   tools = task.example('train', 0).arguments['tools']
   assert tools == [tool_functions.schema(calculator)]
   plain = QuestionAnswer(sources=task.task.sources)
@@ -373,7 +392,7 @@ def test_a_users_tool_runs_in_a_worker(tmp_path):
   """It is found again by file and hash; one that raises costs no episode."""
   (tmp_path / 'my_tools.py').write_text(WEATHER)
   task = make_task(tmp_path, functions=(f'{tmp_path}/my_tools.py:weather',))
-  assert task.needs_workers and task.code_modules == ('my_tools',)
+  assert task.traits.needs_workers and task.code_modules == ('my_tools',)
   config = EvaluationConfig(sets=(EvaluationSet('own', task=task),))
   text = serialization.to_json(config)
   assert serialization.from_json(text) == config and 'sha256' in text

@@ -57,7 +57,7 @@ def test_code_that_does_not_work_is_an_error_of_its_calls(code, words):
 
 
 def test_classes_of_the_code_are_found_by_their_module():
-  """As dataclasses with types in quotes and pickle do."""
+  """Dataclasses with types in quotes, and pickle, look them up so."""
   code = """
 from __future__ import annotations
 import dataclasses, pickle, typing
@@ -183,7 +183,7 @@ def test_nothing_is_left_when_the_caller_is_killed(tmp_path):
       time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
   while _processes(str(tmp_path)) or any(tmp_path.iterdir()):
-    assert time.monotonic() < end, 'something is left behind'
+    assert time.monotonic() < end, 'something is left'
     time.sleep(0.01)
 
 

@@ -1,1 +1,1 @@
-"""Of the package minigrid."""
+"""A module of the package minigrid."""

@@ -6,7 +6,7 @@ class DisappearedBoxError(Exception):
 
 
 class BabyAIBot:
-  """Goes to the ball and takes it; it is told the action that was done."""
+  """Goes to the ball and takes it; it receives the action that was done."""
 
   def __init__(self, grid):
     self.grid, self.told = grid, []

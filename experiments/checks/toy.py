@@ -1,4 +1,4 @@
-"""Small rollouts for tests of pieces and methods; load by the `toy` fixture."""
+"""Small rollouts, on which pieces and methods are checked."""
 
 import importlib
 import pathlib
@@ -88,7 +88,7 @@ BY_SHAPE = {
 
 def method_names() -> list[str]:
   """Modules of configs/methods."""
-  folder = pathlib.Path(__file__).parents[1] / 'configs' / 'methods'
+  folder = pathlib.Path(__file__).parents[2] / 'configs' / 'methods'
   return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
 
 
@@ -151,7 +151,7 @@ def own_keys(method) -> list[str]:
   for key in sorted(keys - set(EXTRAS)):
     assert key.rpartition('_')[2] in BY_SHAPE, (
       f'the key {key!r} of `reads` must end in one of _{", _".join(BY_SHAPE)}, '
-      f'or EXTRAS in tests/toy.py must give it values'
+      f'or EXTRAS in experiments/checks/toy.py must give it values'
     )
   return sorted(keys - set(EXTRAS))
 

@@ -1,0 +1,1 @@
+"""Tables of checks that every method and piece passes, of ours and of users."""
