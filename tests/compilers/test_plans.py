@@ -75,6 +75,6 @@ def test_the_plan_of_an_update_is_within_a_tenth(target, name):
   """Temporary memory: gradients, activations, one layer or logits."""
   planned, compiled = measured(target, name, 'update')
   assert planned == pytest.approx(compiled, rel=0.1), (
-    f'{name}, {target}: {planned / 1e9:.3f} GB by plan, {compiled / 1e9:.3f} by '
-    f'the compiler, {planned / compiled - 1:+.1%}'
+    f'{name}, {target}: {planned / 1e9:.3f} GB by plan, {compiled / 1e9:.3f} '
+    f'by the compiler, {planned / compiled - 1:+.1%}'
   )
