@@ -59,7 +59,13 @@ def devices(target):
 
 
 def lowered(
-  target, method, rollout, axes=(2, 2, 1), microbatch_prompts=None, **fields
+  target,
+  method,
+  rollout,
+  axes=(2, 2, 1),
+  microbatch_prompts=None,
+  shape=MODEL,
+  **fields,
 ):
   """The programs of an iteration on a mesh of data, fsdp, tensor, sequence."""
   names = ('data', 'fsdp', 'tensor', 'sequence')
@@ -67,7 +73,7 @@ def lowered(
   config = dataclasses.replace(
     bandit.get_config(method),
     task=Arithmetic(digits=1),
-    model=ModelSource(config=MODEL, **fields),
+    model=ModelSource(config=shape, **fields),
     update=UpdateConfig(epochs=2, microbatch_prompts=microbatch_prompts),
     rollout=rollout,
     mesh=mesh_lib.MeshConfig(**sizes),
@@ -133,6 +139,24 @@ def test_attention_is_a_kernel(toy, target, kernel):
     kernels = programs.compiled(found[stage], devices=4).kernels
     used = sum(n for name, n in kernels.items() if kernel in name.lower())
     assert used >= least, (stage, kernels)
+
+
+@pytest.mark.parametrize(
+  ('target', 'kernel', 'cap'),
+  [
+    ('tpu:v5e:2x2', 'tpu_custom_call', 50.0),
+    ('gpu:h100:1x1x4', 'fmha', None),
+  ],
+)
+def test_attention_with_windows_is_a_kernel(toy, target, kernel, cap):
+  """Of every second layer, as in Gemma; on TPU with a cap of scores."""
+  shape = dataclasses.replace(
+    MODEL, window=64, windowed=(0,), attention_cap=cap
+  )
+  found = lowered(target, toy.get_method('grpo'), LONG, shape=shape)
+  kernels = programs.compiled(found['score'], devices=4).kernels
+  # One with the window and one without.
+  assert sum(n for x, n in kernels.items() if kernel in x.lower()) >= 2
 
 
 REMATERIALIZED = 'nvoluntary full rematerialization'
