@@ -7,7 +7,9 @@ collectives they hold.
 
 import dataclasses
 import functools
+import math
 import pathlib
+import re
 
 import jax
 import jax.numpy as jnp
@@ -139,6 +141,17 @@ def test_attention_is_a_kernel(toy, target, kernel):
     kernels = programs.compiled(found[stage], devices=4).kernels
     used = sum(n for name, n in kernels.items() if kernel in name.lower())
     assert used >= least, (stage, kernels)
+
+
+@pytest.mark.parametrize('target', TARGETS)
+def test_sampled_weights_are_gathered_in_the_compute_dtype(toy, target):
+  """Half the bytes, and half the memory, of weights in float32."""
+  found = lowered(target, toy.get_method('grpo'), LONG, (1, 4, 1))
+  text = found['generate'].compile().as_text() or ''
+  gathered = re.findall(r' = f32\[([\d,]+)\]\S* all-gather(?:-done)?\(', text)
+  sizes = [math.prod(map(int, shape.split(','))) for shape in gathered]
+  # States that a token is drawn from are in float32, and few.
+  assert max(sizes, default=0) < MODEL.width * MODEL.mlp_size
 
 
 @pytest.mark.parametrize(
