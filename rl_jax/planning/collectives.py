@@ -160,8 +160,8 @@ def _known_trips(line: str, computations: dict[str, list[str]]) -> int | None:
       continue
     turn, most = (re.escape(name) for name in compared.groups())
     # Numbers of turns are elements of what the loop carries, from 0 on.
-    element = re.compile(rf'^\s+%?{turn} = s32\[\]\S* get-tuple-element\(')
-    constant = re.compile(rf'^\s+%?{most} = s32\[\]\S* constant\((\d+)\)')
+    element = re.compile(rf'^\s+%?{turn} = [su]32\[\]\S* get-tuple-element\(')
+    constant = re.compile(rf'^\s+%?{most} = [su]32\[\]\S* constant\((\d+)\)')
     found = [x for x in map(constant.match, lines) if x]
     if found and any(map(element.match, lines)):
       return int(found[0].group(1))

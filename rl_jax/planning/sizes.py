@@ -292,7 +292,14 @@ class Sizes:
     if self.drafts is not None:
       rows *= self.drafts.width(rows) + 1
     logits = SAMPLING_COPIES * rows * self.model.vocab_size * 4
-    return max(prefill, logits * self.policies)
+    return max(prefill, logits * self.policies) + self._turned_embeddings()
+
+  def _turned_embeddings(self) -> int:
+    """A second layout of the table, which XLA for GPU makes for products."""
+    m = self.model
+    if not m.tied_embeddings or m.platform.name not in ('cuda', 'rocm'):
+      return 0
+    return self.policies * self.vocab * m.width * self.itemsize
 
 
 def sampling_policies(method: Method) -> int:

@@ -106,6 +106,13 @@ SCANNED = """
   ROOT %gt.1 = pred[] compare(%live, %constant.8), direction=GT
 }
 
+%pieces.2 (r: (u32[], f32[8])) -> pred[] {
+  %constant.9 = u32[]{:T(128)} constant(4)
+  %r = (u32[]{:T(128)}, f32[8]{0}) parameter(0)
+  %element.4 = u32[]{:T(128)} get-tuple-element(%r), index=0
+  ROOT %lt.3 = pred[] compare(%element.4, %constant.9), direction=LT
+}
+
 %until.2 (r: (s32[], f32[8])) -> pred[] {
   %r = (s32[]{:T(128)}, f32[8]{0}) parameter(0)
   %a = s32[]{:T(128)} get-tuple-element(%r), index=0
@@ -117,14 +124,15 @@ ENTRY %main (p: (s32[], f32[8])) -> f32[8] {
   %a = (s32[], f32[8]{0}) while(%p), condition=%scan.2, body=%body.1
   %b = (s32[], f32[8]{0}) while(%a), condition=%tokens.2, body=%body.1
   %c = (s32[], f32[8]{0}) while(%b), condition=%until.2, body=%body.1
+  %d = (s32[], f32[8]{0}) while(%c), condition=%pieces.2, body=%body.1
 }
 """
 
 
 def test_loops_of_tpu_say_in_their_condition_how_often_they_run():
-  """By hand: 24 layers; loops until rows end, or until a number that varies."""
-  assert collectives.trips(SCANNED) == [24, None, None]
+  """By hand: layers; until rows end; until what varies; pieces of a product."""
+  assert collectives.trips(SCANNED) == [24, None, None, 4]
   (found,) = collectives.count(SCANNED, devices=2, unknown_trips=3)
-  assert found.count == 24 + 3 + 3
+  assert found.count == 24 + 3 + 3 + 4
   assert len(collectives.in_loops(SCANNED, devices=2)) == 2
   assert len(collectives.in_loops(SCANNED, devices=2, trips=24)) == 1
