@@ -38,6 +38,9 @@ PIECE_MODULES = (
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
 )
+# Names of earlier versions -> those of today: of a class, and (class of today,
+# name) of a field. Files, --set and --add may use them; digests still do.
+RENAMED: dict[str | tuple[str, str], str] = {}
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
 FOREIGN = {
   'adam_beta1': 'optimizer.b1',
@@ -177,11 +180,29 @@ def _build(node, text):
   if node.args or any(k.arg is None for k in node.keywords):
     raise ValueError(f'{text!r}: name every field, as in Class(field=value)')
   known = classes((*PIECE_MODULES, *user_modules.names()))
-  if node.func.id not in known:
-    raise ValueError(_unknown_piece(node.func.id, known))
+  name = class_today(node.func.id, known)
+  if name not in known:
+    raise ValueError(_unknown_piece(name, known))
   kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
-  cls = known[node.func.id]
-  return construct(cls, _typed(cls, kwargs))
+  kwargs = fields_today(known[name], kwargs)
+  return construct(known[name], _typed(known[name], kwargs))
+
+
+def class_today(name: str, known: Iterable[str]) -> str:
+  """The name of today, of a class that an earlier version may have named.
+
+  A class in `known` keeps its name: the user may have one of a former name.
+  """
+  return name if name in known else RENAMED.get(name, name)
+
+
+def fields_today(cls: type, values: dict[str, Any]) -> dict[str, Any]:
+  """The values by today's names of fields of cls."""
+  return {_field_today(cls, name): value for name, value in values.items()}
+
+
+def _field_today(cls, name):
+  return RENAMED.get((cls.__name__, name), name)
 
 
 def _unknown_piece(name, known):
@@ -296,6 +317,8 @@ def _changed(old, hint, changes):
 def _field_name(node, key, path):
   fields = [f.name for f in dataclasses.fields(node)]
   if key not in fields:
+    key = _field_today(type(node), key)
+  if key not in fields:
     section, _, last = path.rpartition('.')
     guess = None
     if last == key and not section:
@@ -332,6 +355,7 @@ def _tuple_index(node, key, path):
       raise ValueError(f'{path}: index {key} outside 0..{len(node) - 1}')
     return int(key) % len(node)
   names = [type(piece).__name__ for piece in node]
+  key = class_today(key, names)
   if key not in names:
     raise ValueError(unknown_name(f'piece in {path!r}', key, names))
   if names.count(key) > 1:

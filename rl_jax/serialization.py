@@ -22,9 +22,10 @@ from typing import Any, ClassVar
 from rl_jax import overrides, user_modules
 
 _HISTORY = 'history'  # beside the fields of a configuration
-# Classes of earlier versions: name -> function of the encoded fields that gives
-# the encoded value of today.
-RENAMED = {
+# Classes of earlier versions that are another value now: name -> function of
+# the encoded fields that gives the encoded value of today. Those that only have
+# another name are in `overrides.RENAMED`.
+REPLACED = {
   'DescribedArithmetic': lambda fields: _described('Arithmetic', fields),
   'DescribedBandit': lambda fields: _described('Bandit', fields),
 }
@@ -197,9 +198,10 @@ def digest(config: Any) -> str:
   The hash covers what differs from the defaults of the classes: of each object
   its class (name only, without role or module) and those fields whose value is
   not the field's default, by name, in alphabetical order. So neither a new
-  field with a default nor a moved file changes a digest; a renamed class or
-  field does. Whoever changes a default changes what existing digests stand
-  for: results of runs that took the old default are then to be removed.
+  field with a default nor a moved file changes a digest. Nor does a renamed
+  class or field whose former name is in `overrides.RENAMED`: that is hashed.
+  Whoever changes a default changes what existing digests stand for: results of
+  runs that took the old default are then to be removed.
   """
   text = json.dumps(_changes(config), sort_keys=True)
   return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -305,7 +307,8 @@ def _changes(value):
     raise ValueError(value.why)  # its defaults are unknown
   if not dataclasses.is_dataclass(value):
     return _encode_plain(value, _changes)
-  found: dict[str, Any] = {'class': type(value).__name__}
+  name = type(value).__name__
+  found: dict[str, Any] = {'class': _former(name)}
   if files := [file for _, file in _files_of(value)]:
     hashes = {file.sha256 for file in files}
     for file in files:
@@ -315,10 +318,20 @@ def _changes(value):
   for field in _fields(value):
     changed = _changes(values[field.name])
     default = _default(field)
-    former = FORMER_DEFAULTS.get((found['class'], field.name), default)
+    former = FORMER_DEFAULTS.get((name, field.name), default)
     if changed not in (default, former):
-      found[field.name] = changed
+      found[_former((name, field.name))] = changed
   return found
+
+
+def _former(today):
+  """The first name of a class, or of a field (class, name)."""
+  for former, name in overrides.RENAMED.items():
+    if isinstance(former, str) and name == today:
+      return former
+    if isinstance(former, tuple) and (former[0], name) == today:
+      return former[1]
+  return today if isinstance(today, str) else today[1]
 
 
 def _default(field):
@@ -374,10 +387,13 @@ class _Decoder:
     if path == 'dict':
       return {k: self.decode(v) for k, v in fields['items'].items()}
     name = path.rpartition('.')[2]
-    if name in RENAMED:
-      return self.decode(RENAMED[name](fields))
+    if name in REPLACED:
+      return self.decode(REPLACED[name](fields))
+    name = overrides.class_today(name, self._classes)
     fields = {**ABSENT.get(name, {}), **fields}
     values = {key: self.decode(v) for key, v in fields.items()}
+    if name in self._classes:
+      values = overrides.fields_today(self._classes[name], values)
     try:
       self._check(path, name, files)
       return overrides.construct(self._classes[name], values)
