@@ -29,7 +29,7 @@ PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
-	--config=configs/bandit.py --method=grpo
+	--config=configs/worlds/bandit.py --method=grpo
 
 .PHONY: docs plan-environment test-compilers install quickstart quickstart-llm test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
@@ -90,29 +90,29 @@ test-processes: $(STAMP)
 # episodes at 62, then another every second for two minutes, and compares each
 # with a whole one.
 test-faults: $(STAMP)
-	$(RUN) tests/faults/kill_points.py
-	$(RUN) tests/faults/kill_points.py --rollout=parts,staleness,previous
-	$(RUN) tests/faults/kill_points.py --rollout=draft_model
-	$(RUN) tests/faults/kill_points.py --rollout=episodes
-	$(RUN) tests/faults/kill_resume.py --seconds=120
+	$(RUN) tests/tools/kill_points.py
+	$(RUN) tests/tools/kill_points.py --rollout=parts,staleness,previous
+	$(RUN) tests/tools/kill_points.py --rollout=draft_model
+	$(RUN) tests/tools/kill_points.py --rollout=episodes
+	$(RUN) tests/tools/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.
 test-soak: $(STAMP)
-	$(RUN) tests/faults/soak.py --iterations=2000
+	$(RUN) tests/tools/soak.py --iterations=2000
 
 # Tries to escape from the sandbox of generated code, to be right by attacks on
 # scorers, and to void a row by its turns; prints what is blocked.
 test-attacks: $(STAMP)
-	$(RUN) tests/faults/attacks.py
-	$(RUN) tests/faults/attack_scorers.py
-	$(RUN) tests/faults/attack_turns.py
+	$(RUN) tests/tools/attacks.py
+	$(RUN) tests/tools/attack_scorers.py
+	$(RUN) tests/tools/attack_turns.py
 
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.
 test-mutations: $(STAMP)
-	$(TEST_ENV) $(QUICK_COMPILER) $(RUN) tests/mutations/run.py \
+	$(TEST_ENV) $(QUICK_COMPILER) $(RUN) tests/tools/mutate.py \
 	  --out=runs/mutations
-	$(RUN) tests/mutations/run.py --out=runs/mutations --report
+	$(RUN) tests/tools/mutate.py --out=runs/mutations --report
 
 # The compilers of TPU and GPU, beside the plain environment: they look for their
 # devices at every start of JAX. For `python -m experiments.plan --target=...`.

@@ -17,11 +17,11 @@ Expected: over five seeds 0.33 of drawn episodes with held-out sums are right,
 
 import dataclasses
 
-from configs import lookup
 from configs.environments import word_sums
+from configs.worlds import lookup
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import Aviary
 
 

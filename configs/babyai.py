@@ -15,10 +15,10 @@ Expected: over five seeds 90% of held-out missions are fulfilled by drawn
 
 import dataclasses
 
-from configs import lookup
+from configs.worlds import lookup
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import MiniGrid
 
 

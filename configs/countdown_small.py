@@ -12,14 +12,14 @@ Expected: see experiments/papers/entropy_mechanism/sweep.py.
 
 import dataclasses
 
-from configs import arithmetic_small
+from configs.worlds import arithmetic_small
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.tasks import Countdown
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """configs/arithmetic_small.py on another task."""
+  """configs/worlds/arithmetic_small.py on another task."""
   small = arithmetic_small.get_config(method)
   return dataclasses.replace(
     small,

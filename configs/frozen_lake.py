@@ -12,10 +12,10 @@ Expected: over five seeds, in the last six iterations, 98% of drawn episodes end
 
 import dataclasses
 
-from configs import lookup
+from configs.worlds import lookup
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import GymnasiumText
 
 WORDS = ('l', 'd', 'r', 'u')

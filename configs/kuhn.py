@@ -13,13 +13,13 @@ Expected: nash_conv 0.30 +- 0.14 after 200 iterations (five seeds; 0.92 of
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import OpenSpiel
 from rl_jax.verification.pool import VerifierConfig
 

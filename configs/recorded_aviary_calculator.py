@@ -30,7 +30,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=400,
     task=word_sums.RecordedSums(**fields),
     rollout=dataclasses.replace(
-      config.rollout, num_prompts=32, group_size=1, logged_prompts=32
+      config.rollout, num_prompts=32, group_size=1, recorded_prompts=32
     ),
     update=UpdateConfig(minibatch_prompts=32),
     optimizer=dataclasses.replace(config.optimizer, learning_rate=5e-3),

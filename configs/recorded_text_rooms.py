@@ -33,7 +33,7 @@ def get_config(method: Method) -> ExperimentConfig:
       turns=config.rollout.turn_limits.max_turns,
     ),
     rollout=dataclasses.replace(
-      config.rollout, num_prompts=16, logged_prompts=16
+      config.rollout, num_prompts=16, recorded_prompts=16
     ),
     update=UpdateConfig(minibatch_prompts=16),
     optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),

@@ -29,7 +29,7 @@ def get_config(method: Method) -> ExperimentConfig:
       turns=config.rollout.turn_limits.max_turns,
     ),
     rollout=dataclasses.replace(
-      config.rollout, num_prompts=64, group_size=1, logged_prompts=64
+      config.rollout, num_prompts=64, group_size=1, recorded_prompts=64
     ),
     update=UpdateConfig(minibatch_prompts=64),
     optimizer=dataclasses.replace(config.optimizer, learning_rate=3e-3),

@@ -16,12 +16,12 @@ import dataclasses
 
 from configs import babyai
 from rl_jax.config import ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import RecordedWalks
 
 
@@ -43,7 +43,7 @@ def get_config(method: Method) -> ExperimentConfig:
       config.rollout,
       num_prompts=16,
       group_size=1,
-      logged_prompts=16,
+      recorded_prompts=16,
       max_prompt_tokens=26,
       max_response_tokens=118,  # of the longest of the walks
       turns=TurnConfig(

@@ -18,10 +18,10 @@ import re
 
 from configs import smollm2_mawps
 from rl_jax.config import ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import MarkedCalls, PlainTemplate, WithTools, expressions
-from rl_jax.tasks.word_problems import EXPRESSION_SHOTS
+from rl_jax.worlds.word_problems import EXPRESSION_SHOTS
 
 SHOT = 'Call: {expression}\nResult: {value}\nAnswer: {value}'
 

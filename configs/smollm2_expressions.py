@@ -7,7 +7,7 @@ or, with the model of README in models/smollm2,
   python -m experiments.train --config=configs/smollm2_expressions.py
     --method=grpo --workdir=runs/expressions
 
-Problems come from the templates of `tasks.WordProblems`; configs/
+Problems come from the templates of `worlds.WordProblems`; configs/
 smollm2_mawps.py has the same with public word problems. Four worked examples
 are the prompt; a response ends with its line. All weights, float32, no
 reference policy.
@@ -24,8 +24,8 @@ from rl_jax.models.source import ModelSource
 from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.tasks import WordProblems
 from rl_jax.verification.pool import VerifierConfig
+from rl_jax.worlds import WordProblems
 
 
 def get_config(method: Method) -> ExperimentConfig:

@@ -15,7 +15,7 @@ from configs import smollm2_expressions
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.tasks import PlainTemplate, QuestionAnswer
-from rl_jax.tasks.word_problems import EXPRESSION_SHOTS
+from rl_jax.worlds.word_problems import EXPRESSION_SHOTS
 
 
 def get_config(method: Method) -> ExperimentConfig:

@@ -15,10 +15,10 @@ Expected: over five seeds, in the last ten iterations, a return of 6.6 of drawn
 
 import dataclasses
 
-from configs import lookup
+from configs.worlds import lookup
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import GymnasiumText
 
 WORDS = ('s', 'n', 'e', 'w', 'p', 'd')

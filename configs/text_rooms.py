@@ -14,13 +14,13 @@ Expected: reward/outcome 0.47 over the last three iterations in the mean of
 """
 
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import TextWorld
 from rl_jax.verification.pool import VerifierConfig
 

@@ -14,8 +14,8 @@ import dataclasses
 
 from configs import kuhn
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.tasks import OpenSpiel
 
 PIECES = (

@@ -35,7 +35,7 @@ FAMILIES = {
 SECTIONS = (
   *('rl_jax.config.ExperimentConfig', 'rl_jax.models.source.ModelSource'),
   *('rl_jax.models.ModelConfig', 'rl_jax.rollouts.collect.RolloutConfig'),
-  *('rl_jax.rollouts.turns.TurnConfig', 'rl_jax.learning.update.UpdateConfig'),
+  *('rl_jax.episodes.turns.TurnConfig', 'rl_jax.learning.update.UpdateConfig'),
   'rl_jax.learning.optimizers.OptimizerConfig',
   *('rl_jax.config.EvaluationConfig', 'rl_jax.config.GuardConfig'),
   *('rl_jax.config.StoppingConfig', 'rl_jax.runtime.mesh.MeshConfig'),

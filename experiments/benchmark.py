@@ -66,9 +66,9 @@ from experiments.benchmarks.stages import (
 from experiments.flags import configuration, outputs
 from rl_jax import overrides
 from rl_jax.checks import INT32
+from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.models import platform
 from rl_jax.planning import costs
-from rl_jax.rollouts.drafts import Drafts
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform

@@ -35,11 +35,11 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from experiments.rewards import calibration, process_bench, reward_bench
 from experiments.rewards import step_labels as labels
+from rl_jax.data.completions import closing_ids, encode_logged
+from rl_jax.data.recorded import logged_rows
+from rl_jax.judging.step_labels import step_labels
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
-from rl_jax.rollouts.completions import closing_ids, encode_logged
-from rl_jax.rollouts.logged import logged_rows
-from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import preference_forms, templates

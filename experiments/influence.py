@@ -1,6 +1,6 @@
 """What a method and each of its pieces do to the gradient, in a short run.
 
-  python -m experiments.influence --config=configs/chain.py --method=dapo
+  python -m experiments.influence --config=configs/worlds/chain.py --method=dapo
     --set=model.path=runs/chain_warm --iterations=4
 
 On the minibatches of the method's own rollouts: cosine and ratio of norms of

@@ -12,13 +12,13 @@ import numpy as np
 
 from configs.methods import grpo
 from rl_jax import models
+from rl_jax.decoding import SamplingConfig, generate, start_trajectories
 from rl_jax.learning import batch, update
 from rl_jax.learning import score as score_lib
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.learning.state import fresh_state
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
-from rl_jax.rollouts import SamplingConfig, generate, start_trajectories
 
 if __name__ == '__main__':
   argparse.ArgumentParser(description=__doc__).parse_args()

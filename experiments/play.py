@@ -24,11 +24,11 @@ import jax
 
 from experiments.flags import configuration, fields
 from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episode_prompts import EpisodePrompts
+from rl_jax.episodes.episodes import Episodes
 from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.rollouts.engine import EngineConfig, make_engine
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import sampling_of

@@ -4,24 +4,25 @@
   python -m experiments.prompt_information --checkpoint=runs/grpo --all_steps
     --num_prompts=32 --num_samples=8
   python -m experiments.prompt_information --checkpoint=models/warm
-    --config=configs/arithmetic.py --until='</think>'
+    --config=configs/worlds/arithmetic.py --until='</think>'
 
 A policy that answers every prompt alike, however diverse its answers are, has
 information 0 and retrieval 1 / num_prompts; the entropy by itself does not see
 that. One whose responses name their prompt has information log(num_prompts) and
 retrieval 1; compare numbers of the same num_prompts. In nats; see
-runs.prompt_information. Every response is scored under every prompt, so
+measures.prompt_information. Every response is scored under every prompt, so
 num_prompts squared times num_samples responses are.
 
 --checkpoint is a work directory of `train` (its newest checkpoint, or that of
 --step; --all_steps: a line for each that it holds) or a model, whose task
 --config gives. Of episodes the first turn counts.
 Cost: 10 CPU seconds for small models, most of it compilation.
-Expected: on the eight prompts of configs/bandit.py with grpo, seed 100 and 16
-samples, as its docstring says for all to be learned, 0.03 at the start and 1.26
-nats at the end, the entropy of its right answers (3, 3, 1 and 1 prompts have
-the same). With optimizer.learning_rate=0.1 after 20 iterations 0.00: one answer
-to every prompt, at reward 0.35, with an entropy that the learned run has too.
+Expected: on the eight prompts of configs/worlds/bandit.py with grpo, seed 100
+and 16 samples, as its docstring says for all to be learned, 0.03 at the start
+and 1.26 nats at the end, the entropy of its right answers (3, 3, 1 and 1
+prompts have the same). With optimizer.learning_rate=0.1 after 20 iterations
+0.00: one answer to every prompt, at reward 0.35, with an entropy that the
+learned run has too.
 Source: RAGEN v2, mll-lab-nu/RAGEN.
 """
 
@@ -31,9 +32,9 @@ from absl import app, flags
 import jax
 
 from experiments.flags import configuration
+from rl_jax.measures.prompt_information import Draws, PromptInformation
 from rl_jax.runs import directory, saving
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.prompt_information import Draws, PromptInformation
 from rl_jax.runtime import mesh as mesh_lib
 
 _CHECKPOINT = flags.DEFINE_string('checkpoint', None, 'Policy.', required=True)

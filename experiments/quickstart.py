@@ -22,13 +22,13 @@ from experiments.tables import quickstart as quickstart_table
 from experiments.tables import stages
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig, StoppingConfig
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.models.files import model_dir
 from rl_jax.pieces.regularizers import KLPenalty
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints import files
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.callbacks import Callback

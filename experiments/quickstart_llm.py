@@ -28,9 +28,9 @@ from experiments.tables import quickstart_llm as llm_table
 from experiments.tables import stages
 from rl_jax import overrides
 from rl_jax.config import EvaluationConfig, validate
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.records import metrics
 from rl_jax.records.checkpoints import files
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.loop import Trainer

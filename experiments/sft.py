@@ -1,7 +1,7 @@
 """Supervised warm start: on a task's own targets, or on a file of responses.
 
-python -m experiments.sft --config=configs/arithmetic.py --stop_accuracy=0.45
-  --out=runs/warm
+python -m experiments.sft --config=configs/worlds/arithmetic.py
+  --stop_accuracy=0.45 --out=runs/warm
 python -m experiments.sft --model=smollm2 --data=pairs.jsonl --steps=200
   --learning_rate=1e-5 --out=runs/sft
 

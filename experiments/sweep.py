@@ -1,7 +1,8 @@
 """Runs a grid of configurations, or the sweep of a paper, or writes their jobs.
 
-  python -m experiments.sweep --config=configs/bandit.py --method=grpo,dapo
-    --set=optimizer.learning_rate=1e-3,5e-3 --seeds=5 --workdir=DIR
+  python -m experiments.sweep --config=configs/worlds/bandit.py
+    --method=grpo,dapo --set=optimizer.learning_rate=1e-3,5e-3 --seeds=5
+    --workdir=DIR
   python -m experiments.sweep --paper=NAME --workdir=DIR
   python -m experiments.sweep --paper=NAME --workdir=DIR --processes=4
   python -m experiments.sweep --paper=NAME --workdir=DIR --shard=0/8

@@ -1,6 +1,6 @@
 """Trains a policy by reinforcement learning, or continues the run in workdir.
 
-python -m experiments.train --config=configs/arithmetic.py --method=grpo
+python -m experiments.train --config=configs/worlds/arithmetic.py --method=grpo
   --set=rollout.group_size=16 --set=method.losses.PPOClip.clip_high=0.28
   --workdir=runs/grpo
 

@@ -1,7 +1,7 @@
 """What programs call: train a policy, and measure one.
 
 import rl_jax
-from configs import bandit
+from configs.worlds import bandit
 from configs.methods import grpo
 
 config = bandit.get_config(grpo.get_method())
@@ -19,11 +19,11 @@ import jax
 import numpy as np
 
 from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.episodes.episodes import OPPONENT
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.pieces.policies import Loaded
 from rl_jax.planning import memory_check
-from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.runs import assembly, directory, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.judges import make_judges

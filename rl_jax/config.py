@@ -33,20 +33,20 @@ class EvaluationConfig:
   sets: further `tasks.EvaluationSet`s, each of num_prompts; their metrics are
     evaluation/NAME/pass_at_1 and so on. split: None: these sets only.
   sample: False: no responses, only losses of recorded rows of the split, which
-    runs on such rows (rollout.logged_prompts) evaluate in any case.
+    runs on such rows (rollout.recorded_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
   its limit. top_k and top_p, if one is given, take the place of the transforms.
   transforms: further ones, of evaluations only (pieces.logits).
 
   borda_power: not null adds the accuracy of one answer by votes of the samples,
-    weighted by self-certainty to this power (runs.best_of; released code: 0.5).
-    Votes are of extracted answers, whether task.clusters is set or not
+    weighted by self-certainty to this power (measures.best_of; released code:
+    0.5). Votes are of extracted answers, whether task.clusters is set or not
     (tasks.votes).
   consensus: names of sets with the same prompts; adds what their greedy answers
-    are worth together, the last only if the others differ (runs.consensus).
+    are worth together, the last only if the others differ (measures.consensus).
     Answers are extracted, too.
   beams: greedy responses become the likeliest ones that beam search of this
-    width finds (rollouts.beam_search); 1 is greedy.
+    width finds (decoding.beam_search); 1 is greedy.
   """
 
   every: int = ranged(0, 0)
@@ -355,11 +355,11 @@ def _check_evaluation(config: ExperimentConfig) -> None:
         f'evaluation.transforms holds {type(transform).__name__}, which is '
         'not a piece of rl_jax.pieces.logits'
       )
-  recorded = config.rollout.logged_prompts and settings.split is not None
+  recorded = config.rollout.recorded_prompts and settings.split is not None
   if settings.every and not (settings.sample or recorded):
     raise ValueError(
       'evaluation.sample = False measures only recorded rows of '
-      'evaluation.split, which needs rollout.logged_prompts > 0 and a split'
+      'evaluation.split, which needs rollout.recorded_prompts > 0 and a split'
     )
 
 

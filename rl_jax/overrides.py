@@ -33,14 +33,18 @@ PIECE_MODULES = (
   'rl_jax.models.judge_source',
   'rl_jax.models.partner_source',
   'rl_jax.models.reward_source',
-  'rl_jax.rollouts.drafts',
-  'rl_jax.rollouts.turns',
+  'rl_jax.decoding.drafts.settings',
+  'rl_jax.episodes.turns',
   'rl_jax.rollouts.wrappers',
   'rl_jax.tasks',
+  'rl_jax.worlds',
 )
 # Names of earlier versions -> those of today: of a class, and (class of today,
 # name) of a field. Files, --set and --add may use them; digests still do.
-RENAMED: dict[str | tuple[str, str], str] = {}
+RENAMED: dict[str | tuple[str, str], str] = {
+  'Given': 'RecordedPairs',
+  ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
+}
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
 FOREIGN = {
   'adam_beta1': 'optimizer.b1',

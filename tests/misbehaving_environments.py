@@ -6,7 +6,6 @@ import random
 import subprocess
 import time
 
-from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import (
   Ask,
@@ -15,6 +14,7 @@ from rl_jax.tasks.environments import (
   Reply,
 )
 from rl_jax.verification import child_processes, sandbox
+from rl_jax.worlds import KeyDoor
 
 
 class Echo(Environment):

@@ -5,15 +5,15 @@ Load by the fixtures `make_episodes` and `Played`.
 
 import jax
 
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episode_prompts import EpisodePrompts
+from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.partners import NO_PARTNERS
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.rollouts.engine import EngineConfig, make_engine
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.partners import NO_PARTNERS
-from rl_jax.rollouts.stop import make_stop
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.verification.journal import JournaledPool
@@ -75,7 +75,7 @@ class Played:
       self.params = {**self.params, 'policies': {'opponent': other}}
     self.engine = make_engine(
       model,
-      rollouts.SamplingConfig(eos_ids=tokenizer.eos_ids, **sampling),
+      decoding.SamplingConfig(eos_ids=tokenizer.eos_ids, **sampling),
       EngineConfig(group_size=G, max_response_tokens=size, turns=turns),
       mesh,
     )

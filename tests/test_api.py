@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from configs import bandit
 from configs.methods import grpo
+from configs.worlds import bandit
 import rl_jax
 from rl_jax.records.metrics import read_jsonl
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax import config as config_lib
 from rl_jax import overrides
 from rl_jax.learning.optimizers import OptimizerConfig

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override
 from rl_jax.tasks import sources

@@ -6,8 +6,8 @@ import pathlib
 
 import pytest
 
-from configs import bandit
 from configs.methods import grpo
+from configs.worlds import bandit
 from experiments.flags import configuration
 from rl_jax import overrides, serialization
 from rl_jax.overrides import add_piece, override

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from configs import bandit
 from configs.methods import grpo
+from configs.worlds import bandit
+from rl_jax.episodes import turns
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.method import Method
 from rl_jax.overrides import (
   FOREIGN,
@@ -21,9 +23,8 @@ from rl_jax.overrides import (
 )
 from rl_jax.pieces import credit, losses, regularizers, selection, weights
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
-from rl_jax.rollouts import turns
-from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.tasks import EvaluationSet, KeyDoor
+from rl_jax.tasks import EvaluationSet
+from rl_jax.worlds import KeyDoor
 
 
 @dataclasses.dataclass(frozen=True)

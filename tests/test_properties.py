@@ -13,7 +13,7 @@ import pathlib
 from hypothesis import strategies as st
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax import overrides, serialization
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses

@@ -105,7 +105,7 @@ _ANY = re.compile('|'.join(regex.pattern for _, regex in _WORDS), re.I)
 
 # What is not prose of ours: texts that a policy reads, which runs depend on.
 ALLOWED: dict[str, tuple[str, ...]] = {
-  'tests/faults/attack_programs.py': (
+  'tests/tools/attack_programs.py': (
     'closing the pipe and going on',
     'judge: write values of its own',
   ),

@@ -10,15 +10,15 @@ import typing
 
 import pytest
 
-from configs import arithmetic, arithmetic_tiny, bandit
+from configs.worlds import arithmetic, arithmetic_tiny, bandit
 from experiments.flags import configuration
 from rl_jax import serialization
+from rl_jax.decoding.drafts.settings import DraftModel
 from rl_jax.method import Method
 from rl_jax.models.files import model_dir
 from rl_jax.overrides import override
 from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
-from rl_jax.rollouts.drafts import DraftModel
 from rl_jax.runs import directory
 from rl_jax.serialization import (
   check,
@@ -29,7 +29,8 @@ from rl_jax.serialization import (
   known_classes,
   to_json,
 )
-from rl_jax.tasks import Arithmetic, Bandit, Described
+from rl_jax.tasks import Described
+from rl_jax.worlds import Arithmetic, Bandit
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 CONFIGS = configuration.names('configs')
@@ -118,7 +119,7 @@ def test_classes_are_written_by_role_and_read_by_their_last_word(toy):
   for name in (
     'config.ExperimentConfig',
     'method.Method',
-    'tasks.Bandit',
+    'worlds.Bandit',
     'shaping.KLInReward',
     'credit.GAE',
     'credit.LambdaReturn',
@@ -190,7 +191,7 @@ def test_runs_that_were_begun_before_roles_are_continued(name, tmp_path):
 
 
 def test_a_model_that_was_saved_before_roles_is_read(tmp_path):
-  """model.json of a warm start of configs/arithmetic_tiny.py."""
+  """model.json of a warm start of configs/worlds/arithmetic_tiny.py."""
   shutil.copy(GOLDEN / 'model_before_rooms.json', tmp_path / 'model.json')
   config = arithmetic_tiny.get_config(REINFORCE).model.config
   assert model_dir.read_config(str(tmp_path)) == dataclasses.replace(

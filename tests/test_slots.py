@@ -2,7 +2,7 @@
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax import overrides
 from rl_jax.config import validate
 

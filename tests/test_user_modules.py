@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from configs import bandit
 from configs.methods import grpo
+from configs.worlds import bandit
 from rl_jax import overrides, serialization
 from rl_jax.config import EvaluationConfig
 from rl_jax.runs import directory
@@ -19,7 +19,7 @@ from rl_jax.tasks.base import Task
 
 TASK = """
 import dataclasses
-from rl_jax.tasks import Bandit
+from rl_jax.worlds import Bandit
 from parts import BONUS
 
 @dataclasses.dataclass(frozen=True)
@@ -160,7 +160,7 @@ def test_a_changed_file_stops_a_run_that_is_continued(
   user_modules, folder, toy, caplog
 ):
   """Both hashes are named; to look at the run it is a warning."""
-  from configs import bandit
+  from configs.worlds import bandit
 
   config = bandit.get_config(toy.get_method('grpo'))
   path, run = folder / 'letters.py', str(folder / 'run')
@@ -307,7 +307,7 @@ def test_an_interactive_session_has_nothing_to_read_back():
   code = (
     'import dataclasses\n'
     'from rl_jax import serialization\n'
-    'from rl_jax.tasks import Bandit\n'
+    'from rl_jax.worlds import Bandit\n'
     'class Mine(Bandit): pass\n'
     'serialization.check(Bandit())\n'
     'serialization.check(Mine())\n'

@@ -9,19 +9,20 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.papers.worlds import where
+from rl_jax.data.recorded import LoggedSet, LoggedSource, logged_rows
+from rl_jax.decoding.rounding import rounded
+from rl_jax.judging.verifiers import token_inputs
 from rl_jax.models import params as params_lib
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.pieces.statistics import action_values
-from rl_jax.rollouts.logged import LoggedSet, LoggedSource, logged_rows
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.rounding import rounded
-from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.windows import in_window
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.runs.scanned import prompts as scanned_prompts
-from rl_jax.tasks import PlannedKeyDoor, base
+from rl_jax.tasks import base
 from rl_jax.tasks.environments.base import is_environment, seed_of
 from rl_jax.types import ENVIRONMENT, FORCED, POLICY, Turns
+from rl_jax.worlds import PlannedKeyDoor
 
 GROUPS, SAMPLES, TOKENS, TURNS = 6, 8, 28, 9
 PAIRS = 18

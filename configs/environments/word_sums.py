@@ -15,7 +15,7 @@ from rl_jax.checks import checked, ranged
 from rl_jax.tasks import Aviary, answers, draws
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.tasks.environments.base import seed_of
-from rl_jax.tasks.environments.calculator import calculator as calculated
+from rl_jax.tasks.environments.calculator_tool import calculator as calculated
 
 _SIGNS = {'plus': '+', 'minus': '-', 'times': '*'}
 CALL = '<tool_call>{"name": "calculator", "arguments": {"expression": "'

@@ -15,8 +15,8 @@ Headline: 32B: BrowseComp 13.4, AIME25 70.4, HLE 16.7.
 Evidence: reconstructed from notes; the official code has inference only.
 Paper and code: which mode's success rate, and how the parts of the reward
   combine, are unverified: here a product, whose factors of accuracy and format
-  are the task's (configs/modes.py: 0 without the form).
-Command: python -m experiments.train --config=configs/modes.py
+  are the task's (configs/worlds/modes.py: 0 without the form).
+Command: python -m experiments.train --config=configs/worlds/modes.py
   --method=a2fm
 """
 

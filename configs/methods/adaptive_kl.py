@@ -12,7 +12,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: reconstructed from the paper's formula; the same one is in RL4LMs.
 Paper and code: the paper has KL in the reward of PPO, here it is in the loss.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=adaptive_kl
 """
 

@@ -15,7 +15,7 @@ Headline: up to half of the training time for the same accuracy on competition
 Evidence: read in paper (formula and defaults); the code was not read.
 Paper and code: the paper estimates difficulties with another model; here a task
   has levels by index. It trains with PPO; GRPO is ours.
-Command: python -m experiments.train --config=configs/graded.py
+Command: python -m experiments.train --config=configs/worlds/graded.py
   --method=adarft --set=method.selector.levels=3
   --set=model.path=runs/explore_warm
 """

@@ -15,7 +15,7 @@ Headline: unverified.
 Evidence: verified in code (ShadeCloak/ADORA core_algos.py: advantages, masked
   means over tokens).
 Paper and code: the README listing omits the comparison that the code makes.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=adora
 """
 

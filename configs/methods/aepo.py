@@ -11,7 +11,8 @@ Pieces: RankedAnswers(format=1.0); LeaveOneOut(); PPOClip(clip_low=0.2,
 Headline: up to 9% relative gain over RLVR on GUI grounding.
 Evidence: verified in code (InfiXAI/InfiGUI-G1 reward_fn.py).
 Paper and code: an empty list is well formed in the code and scores 0.
-Command: python -m experiments.train --config=configs/points.py --method=aepo
+Command: python -m experiments.train --config=configs/worlds/points.py
+  --method=aepo
 """
 
 from rl_jax.method import Method

@@ -6,10 +6,11 @@ Change: against SimPO, the mean log-prob a becomes (1 - exp(-alpha a)) / alpha;
 Defaults: alpha 0.25, others of SimPO (ours; the paper tunes them per model,
   unverified).
 Pieces: PairLoss(score=MeanLogp(beta=2.0, alpha=0.25),
-  link=Sigmoid(label_smoothing=0.0, gamma=1.0), coef=1.0); TokenMean(); Given()
+  link=Sigmoid(label_smoothing=0.0, gamma=1.0), coef=1.0); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: read in paper (digest).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=alphapo
 """
 
@@ -29,5 +30,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -7,11 +7,11 @@ Change: against the reward model, each annotator belongs to the group whose
 Defaults: two groups (paper: K = 2); 11 annotators, a new assignment every 60
   steps and centring 0.01 are ours.
 Pieces: AnnotatorMixture(groups=2, annotators=11, period=60, center=0.01,
-  seed=0); TokenMean(); Given()
+  seed=0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: reconstructed (formula from memory of the paper, whose models share no
   layers).
-Command: python -m experiments.train --config=configs/annotators.py
+Command: python -m experiments.train --config=configs/worlds/annotators.py
   --method=annotator_mixture
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.AnnotatorMixture(),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

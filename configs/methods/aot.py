@@ -7,10 +7,10 @@ Change: against DPO, margins are compared by their rank in the batch:
 Defaults: beta 0.1 (TRL). method.losses.SortedPairs.form=unpaired for responses
   that are not pairs.
 Pieces: SortedPairs(beta=0.1, label_smoothing=0.0, form='paired'); TokenMean();
-  Given()
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=aot
 """
 
@@ -26,5 +26,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.SortedPairs(),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

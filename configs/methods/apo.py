@@ -13,7 +13,7 @@ Headline: 7 points on average over Qwen2.5-VL-3B.
 Evidence: verified in code (Indolent-Kawhi/View-R1).
 Paper and code: the code has a commented alternative weight exp(-e d); a row is
   right there if the integer part of accuracy + 0.5 format is 1.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=apo
 """
 

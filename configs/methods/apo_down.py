@@ -6,10 +6,10 @@ Change: against APO-zero, for a policy that already writes better than the
   winners.
 Defaults: beta 0.1 (TRL).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=APODown(),
-  coef=1.0); TokenMean(); Given()
+  coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=apo_down
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.APODown()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

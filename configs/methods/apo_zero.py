@@ -6,10 +6,10 @@ Change: against DPO, the likelihood of the winner rises and that of the loser
   falls, not only their gap.
 Defaults: beta 0.1 (TRL).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=APOZero(),
-  coef=1.0); TokenMean(); Given()
+  coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=apo_zero
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.APOZero()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

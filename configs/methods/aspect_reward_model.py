@@ -9,7 +9,7 @@ Defaults: two aspects; weights and learning rate are unverified.
 Pieces: AspectRegression(num_aspects=2); TokenMean()
 Headline: unverified.
 Evidence: reconstructed (from the abstract).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=aspect_reward_model --set="task=PreferenceRows(path='rated.jsonl')"
   --set="task.aspects=('helpfulness','correctness')" --set=rollout.group_size=1
 """

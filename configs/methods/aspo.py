@@ -12,7 +12,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); FirstCallBias(coef=-2.0,
 Headline: pass@k above the text model for all k up to 256.
 Evidence: read in paper (equation 2), and in a verl recipe.
 Paper and code: the recipe bounds by kappa |A|, the paper by kappa A.
-Command: python -m experiments.train --config=configs/calculator.py
+Command: python -m experiments.train --config=configs/worlds/calculator.py
   --method=aspo
 """
 

@@ -17,7 +17,7 @@ Headline: APPS pass@1 2.30, pass@5 3.80 (CodeRL 2.20, 3.10).
 Evidence: reconstructed from the text; code not looked for.
 Paper and code: there the encoder is shared and frozen; programs are not ranked
   by r + gamma V - Q here.
-Command: python -m experiments.train --config=configs/bracket_programs.py
+Command: python -m experiments.train --config=configs/worlds/bracket_programs.py
   --method=b_coder --set=method.losses.DuelingQ.alpha=0.1
   --set=model.path=runs/bracket_values
 """

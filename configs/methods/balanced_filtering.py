@@ -11,7 +11,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: 10% on AIME and 4% on average over GRPO.
 Evidence: reconstructed from the abstract and an overview.
 Paper and code: not seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=balanced_filtering
 """
 

@@ -10,7 +10,7 @@ Headline: unverified.
 Evidence: verified in code (bco_pair of TRL dpo_trainer.py, in copies of it).
 Paper and code: TRL's running mean is over batches, all of the same weight, here
   over rows; later versions of TRL have none, see mpo_losses.
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=bco
 """
 

@@ -6,10 +6,11 @@ Change: against DPO, labels are believed with probability 0.9: the gap stops at
   log 9.
 Defaults: label smoothing 0.1 (Online-RLHF; HALOs has 0.2), beta 0.1.
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
-  link=Sigmoid(label_smoothing=0.1, gamma=0.0), coef=1.0); TokenMean(); Given()
+  link=Sigmoid(label_smoothing=0.1, gamma=0.0), coef=1.0); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (HALOs, EasyLM, OpenRLHF; by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=cdpo
 """
 
@@ -29,5 +30,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

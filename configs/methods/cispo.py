@@ -12,7 +12,7 @@ Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: verl applies both bounds; trl cuts at epsilon_high itself
   instead of 1 + epsilon_high.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=cispo --set=model.path=runs/chain_warm
 """
 

@@ -14,7 +14,7 @@ Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8,
 Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL).
 Paper and code: the code ranks tokens per microbatch and device, the paper and
   this implementation over the minibatch.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=clip_cov
 """
 

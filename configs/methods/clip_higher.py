@@ -13,7 +13,7 @@ Headline: Qwen2.5-7B, average of seven benchmarks: GRPO 38.6, clip-higher 38.8;
   32B: 45.8, 47.2.
 Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL, verl).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=clip_higher --set=model.path=runs/chain_warm
 """
 

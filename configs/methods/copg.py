@@ -12,7 +12,7 @@ Pieces: CoPG(coef=0.1); TokenMean()
 Headline: unverified.
 Evidence: read in paper (digest; algebra checked); no code found.
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=copg
 """
 

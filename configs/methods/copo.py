@@ -14,8 +14,8 @@ Headline: Qwen2.5-7B-Instruct: MATH-500 65.8 mean@8 (2.22 above GRPO), AIME24
   13.85 mean@64.
 Evidence: reconstructed from two reports that quote the formulas.
 Paper and code: code not seen; the prompt's return is taken as its mean reward.
-Command: python -m experiments.train --config=configs/arithmetic_described.py
-  --method=copo
+Command: python -m experiments.train
+  --config=configs/worlds/arithmetic_described.py --method=copo
 """
 
 from rl_jax.method import Method

@@ -14,8 +14,8 @@ Pieces: PairLoss(score=LogOdds(), link=Sigmoid(label_smoothing=0.0, gamma=0.0),
   value=StepCuriosity(target=0.3, width=0.5, incoherence=2.0))
 Headline: unverified.
 Evidence: reconstructed (abstract).
-Command: python -m experiments.train --config=configs/chain.py --method=cosmos
-  --set=method.rollout.step_tokens=6 --set=rollout.group_size=4
+Command: python -m experiments.train --config=configs/worlds/chain.py
+  --method=cosmos --set=method.rollout.step_tokens=6 --set=rollout.group_size=4
 """
 
 from rl_jax.method import Method

@@ -6,10 +6,10 @@ Change: against DPO, a uniform reference, and a maximum-likelihood term.
 Defaults: beta 0.1, coefficient 1 (TRL).
 Pieces: PairLoss(score=SumLogp(beta=0.1), link=Sigmoid(label_smoothing=0.0,
   gamma=0.0), coef=1.0); ChosenLikelihood(coef=1.0, average='token');
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL cpo_trainer.py, by a digest).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=cpo
 """
 
@@ -28,5 +28,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -8,11 +8,11 @@ Defaults: beta 0.1, gamma 0.5, coefficient 1 (TRL CPOConfig with loss_type
   simpo).
 Pieces: PairLoss(score=MeanLogp(beta=0.1), link=Sigmoid(label_smoothing=0.0,
   gamma=0.5), coef=1.0); ChosenLikelihood(coef=1.0, average='token');
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL cpo_trainer.py, by a digest; gamma and the
   coefficient as in copies of CPOConfig).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=cpo_simpo
 """
 
@@ -33,5 +33,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -16,7 +16,7 @@ Paper and code: after rollout.max_rounds generation rounds (10, as in the
   recipe) the recipe stops with an error; here missing groups have weight 0.
   The recipe filters by accuracy, here the unshaped reward decides. It counts
   what tools said as length, which OverlongPenalty.counts='all' does here.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=dapo
 """
 

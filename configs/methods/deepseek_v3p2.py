@@ -15,7 +15,7 @@ Evidence: verified in code (trl off_policy_mask_threshold and
   use_bias_correction_kl, by its documentation); the report by notes of others.
 Paper and code: the report also keeps the routing of experts and the truncation
   of the sampler: method.logits are replayed when tokens are scored.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=deepseek_v3p2 --set=model.path=runs/chain_warm
 """
 

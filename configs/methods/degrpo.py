@@ -14,7 +14,7 @@ Headline: 50 to 90% fewer long chains on Minerva Algebra, MATH-500 and GSM8K.
 Evidence: verified in code (VainF/Thinkless core_algos.py).
 Paper and code: the paper averages the other tokens per row, the code over the
   batch; the code is followed.
-Command: python -m experiments.train --config=configs/modes.py
+Command: python -m experiments.train --config=configs/worlds/modes.py
   --method=degrpo
 """
 

@@ -15,8 +15,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: open-ended tasks gain from high, knowledge questions from low entropy.
 Evidence: reconstructed (distribution and entropy by secondary sources, the
   estimate by importance weights is ours; the paper has no update rule).
-Command: python -m experiments.train --config=configs/bandit.py --method=did
-  --set=rollout.group_size=32
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=did --set=rollout.group_size=32
 """
 
 from rl_jax.method import Method

@@ -20,10 +20,10 @@ Paper and code: there critics read frozen features of a large model; here they
 have separate layers (model.critic=own). Slow copies move after every
   iteration, there after every step. V regresses on the recorded action, there
   on a sampled one.
-Command: python -m experiments.train --config=configs/logged_episodes.py
+Command: python -m experiments.train --config=configs/worlds/logged_episodes.py
   --method=digi_q --set=model.path=runs/weak --workdir=runs/critics
 The critics; then the policy as in configs/pipelines/digi_q.py, or both at once
-with rollout.logged_prompts below rollout.num_prompts.
+with rollout.recorded_prompts below rollout.num_prompts.
 """
 
 from rl_jax.method import Method

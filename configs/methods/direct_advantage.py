@@ -7,11 +7,11 @@ Change: against GRPO, the log-ratio of a whole step is fitted to its advantage
 Defaults: beta 0.01 (best of the paper). Steps are runs of policy tokens, the
   whole response in one turn; the advantage is the reward minus the mean of the
   group, the paper's rule at terminal steps. With steps that the task marks
-  (configs/chain.py): direct_advantage@candidates samples a group of candidates
-  for one step and values each by four completions, keeps states whose values
-  differ by 0.1 and one of equal candidates; direct_advantage@critic learns
-  these values, of completions, by cross-entropy, and takes its own for the
-  advantages (--set=model.value_head=True).
+  (configs/worlds/chain.py): direct_advantage@candidates samples a group of
+  candidates for one step and values each by four completions, keeps states
+  whose values differ by 0.1 and one of equal candidates;
+  direct_advantage@critic learns these values, of completions, by cross-entropy,
+  and takes its own for the advantages (--set=model.value_head=True).
 Pieces: GroupCenter(); StepRegression(coef=0.01, segments='turns'); TokenMean()
 Headline: MATH, Llama-3.1-8B-Instruct: 49.42 to 53.62 (GRPO 52.28).
 Evidence: read in paper (formulas in words); no code seen.
@@ -20,7 +20,7 @@ Paper and code: the paper is offline: a critic with its own weights, trained
   Here rollouts are fresh, and the critic is a head of the policy that learns
   together with it; states whose values hardly differ stay, as it learns from
   them.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=direct_advantage
 """
 

@@ -14,7 +14,7 @@ Headline: DeepSeek-R1-Distill-Qwen-1.5B, average of six sets: GRPO .457, DAPO
 Evidence: verified in code (Optimization-AI/DisCO).
 Paper and code: the code writes the logarithm as S / sg[S], so its logged loss
   means nothing; its disco_Lratio branch fails on an extra argument.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=disco
 """
 

@@ -10,7 +10,7 @@ Pieces: DisCO(threshold=0.5, score='logp'); KLConstraint(coef=1000.0,
 Headline: unverified.
 Evidence: verified in code (Optimization-AI/DisCO).
 Paper and code: none for this variant.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=disco_b
 """
 

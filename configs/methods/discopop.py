@@ -6,10 +6,10 @@ Change: against DPO, pairs with a positive gap have an exponential loss; the
   blend follows the gap.
 Defaults: beta 0.1, tau 0.05 (TRL).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
-  link=DiscoPOP(tau=0.05), coef=1.0); TokenMean(); Given()
+  link=DiscoPOP(tau=0.05), coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=discopop
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.DiscoPOP()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -13,7 +13,8 @@ Headline: unverified.
 Evidence: read in paper (digest; Algorithm 1).
 Paper and code: samples with equal win rates make no edge; in Algorithm 1 they
   have q = 1/2, which pulls their log-ratios together.
-Command: python -m experiments.train --config=configs/bandit.py --method=dno
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=dno
 """
 
 from rl_jax.method import Method

@@ -6,10 +6,10 @@ Change: against DPO, the logit loses lambda times the fall of the chosen
   response below the reference.
 Defaults: beta 0.3, lambda 50 (unverified).
 Pieces: PairLoss(score=LogRatio(beta=0.3, length='sum'),
-  link=Positive(coef=50.0), coef=1.0); TokenMean(); Given()
+  link=Positive(coef=50.0), coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: reconstructed.
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=dpop
 """
 
@@ -29,5 +29,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -12,7 +12,7 @@ Pieces: GroupCenter(); PPOClip(clip_low=0.2, clip_high=0.2);
 Headline: unverified.
 Evidence: verified in code (verl and trl).
 Paper and code: verl of early 2026 did not divide by the number of rows.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=dr_grpo
 """
 

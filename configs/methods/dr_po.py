@@ -19,7 +19,7 @@ Paper and code: in the code rewards, advantages, whitening and the value loss
   run over the given tokens and over padding after the end token, and padding
   counts in the mean of the policy loss; here all are of sampled tokens only.
   reward/mean is that of samples after given beginnings: read the evaluation.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=dr_po --set=model.value_head=True --set=model.path=runs/chain_warm
 """
 

@@ -15,7 +15,8 @@ Evidence: reconstructed (no text or code of the paper was read; what it means
 Paper and code: the paper has tabular and linear models, robust value iteration
   with a bonus for exploration, and a soft maximum around a reference policy; of
   it the robust return and the KL to a reference are left.
-Command: python -m experiments.train --config=configs/boxes.py --method=dr_rpo
+Command: python -m experiments.train --config=configs/worlds/boxes.py
+  --method=dr_rpo
 """
 
 from rl_jax.method import Method

@@ -11,7 +11,7 @@ Headline: unverified.
 Evidence: verified in code (verl dro, a peer).
 Paper and code: the paper is a sequence loss with a learned value; verl has this
   form per token with any advantage.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=dro --set=model.path=runs/chain_warm
 """
 

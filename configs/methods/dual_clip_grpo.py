@@ -11,7 +11,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, vanilla loss).
 Paper and code: verl turns it on for every method that uses its vanilla loss,
   also where the paper of the method has none.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=dual_clip_grpo --set=model.path=runs/chain_warm
 """
 

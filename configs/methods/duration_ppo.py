@@ -13,7 +13,7 @@ Pieces: GAE(gamma=1.0, lam=0.95); Whiten(eps=1e-08, ddof=1); DurationWeight();
   TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: 22% over a scaffold on 12 Kaggle tasks (paper, unverified).
 Evidence: reconstructed from notes on the paper.
-Command: python -m experiments.train --config=configs/priced_tools.py
+Command: python -m experiments.train --config=configs/worlds/priced_tools.py
   --method=duration_ppo --set=model.value_head=True
   (refused, see Change; --set=method.credit.DurationWeight=null trains PPO)
 """

@@ -13,7 +13,8 @@ Headline: BFCL overall 86.02; up to 6 points over GRPO on multi-function calls.
 Evidence: reconstructed from a verl reproduction plan; the official repository
   has no code.
 Paper and code: not seen; nor over what the loss is averaged.
-Command: python -m experiments.train --config=configs/chain.py --method=egpo
+Command: python -m experiments.train --config=configs/worlds/chain.py
+  --method=egpo
 """
 
 from rl_jax.method import Method

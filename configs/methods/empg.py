@@ -13,7 +13,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); EntropyModulation(k=1.0,
 Headline: ALFWorld 1.5B: 8.1 points over GRPO.
 Evidence: reconstructed from a digest; no code.
 Paper and code: not seen.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=empg
 """
 

@@ -13,8 +13,8 @@ Headline: Qwen2.5-Math-7B: 30.7 to 48.1 on average of the math benchmarks.
 Evidence: verified in code (QingyangZhang/EMPO rewards.py).
 Paper and code: the paper has two-sided entropy thresholds, the code drops only
   groups in which all answers differ; the code is followed.
-Command: python -m experiments.train --config=configs/arithmetic_described.py
-  --method=empo
+Command: python -m experiments.train
+  --config=configs/worlds/arithmetic_described.py --method=empo
 """
 
 from rl_jax.method import Method

@@ -13,7 +13,7 @@ Evidence: verified in code (trl grpo_trainer.py, get_high_entropy_mask, in
 Paper and code: trl (top_entropy_quantile) keeps the entropies from the linearly
   interpolated quantile on: floor(0.2 (n - 1)) + 1 of n tokens, one more than
   floor(0.2 n) unless 5 divides n. Dropped tokens stay in the denominator.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=entropy_quantile
 """
 

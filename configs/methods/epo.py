@@ -12,10 +12,10 @@ Headline: state of the art on SOTOPIA, WebShop and ALFWorld at publication
 Evidence: verified in code (lxqpku/EPO), which is supervised training on
   recorded rows, with rewards of turns from a language model.
 Paper and code: rewards of turns are those of the environment here: in
-  configs/haggling.py the component `score`, 1 for a turn that a judge would
-  mark, else the outcome.
-Command: python -m experiments.train --config=configs/haggling.py --method=epo
-  --set=model.path=runs/haggling_start
+  configs/worlds/haggling.py the component `score`, 1 for a turn that a judge
+  would mark, else the outcome.
+Command: python -m experiments.train --config=configs/worlds/haggling.py
+  --method=epo --set=model.path=runs/haggling_start
   --set="task.reward_weights={'score': 1.0}"
 """
 

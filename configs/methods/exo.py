@@ -6,10 +6,10 @@ Change: against DPO, the divergence is turned round: the policy covers the
   label, not the reverse.
 Defaults: beta 0.1, label smoothing 1e-3 (TRL).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
-  link=EXO(label_smoothing=0.001), coef=1.0); TokenMean(); Given()
+  link=EXO(label_smoothing=0.001), coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=exo
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.EXO()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

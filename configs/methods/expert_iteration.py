@@ -9,7 +9,7 @@ Defaults: threshold 1; update.epochs says how long each round is learned.
 Pieces: RewardAtLeast(threshold=1.0); Reinforce(); TokenMean()
 Headline: none.
 Evidence: reconstructed (a definition).
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=expert_iteration
 """
 

@@ -10,7 +10,7 @@ Defaults: beta 0.1, of sums over responses (ours; unverified there). Its other
 Pieces: ImplicitRewardFit(beta=0.1, divergence='chi2'); TokenMean()
 Headline: unverified.
 Evidence: reconstructed (abstract and a review; the duals are re-derived).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --set=task.form=right --set=rollout.group_size=1 --method=f_sft
 """
 

@@ -8,10 +8,10 @@ Defaults: beta 0.1, Jensen-Shannon.
   method.losses.PairLoss.score.divergence=forward_kl or alpha for the others.
 Pieces: PairLoss(score=DivergenceRatio(divergence='js', beta=0.1, alpha=0.5,
   length='sum'), link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0);
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=fdpo
 """
 
@@ -31,5 +31,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -8,7 +8,7 @@ Defaults: fraction 0.1 (ours), by the unshaped reward of the whole episode.
 Pieces: BestFraction(fraction=0.1); Reinforce(); TokenMean()
 Headline: none.
 Evidence: reconstructed; there the episodes are those of data.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=filtered_bc
 """
 

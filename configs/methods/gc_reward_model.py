@@ -7,10 +7,10 @@ Change: against the reward model of pairs, hidden states of a chosen response
 Defaults: coef 0.5, 16 sources and goals of each pair (released code).
 Pieces: PairLoss(score=FinalValue(), link=Sigmoid(label_smoothing=0.0,
   gamma=0.0), coef=1.0); ContrastiveGoal(coef=0.5, samples=16); TokenMean();
-  Given()
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (goal-conditioned-rm, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=gc_reward_model
 """
 
@@ -30,5 +30,5 @@ def get_method() -> Method:
       regularizers.ContrastiveGoal(),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

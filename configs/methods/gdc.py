@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code (naver/gdc).
 Paper and code: the paper is conceptual; the code refreshes its proposal only
   when it comes closer to the target, here it is the policy of each rollout.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=gdc
 """
 

@@ -9,7 +9,8 @@ Pieces: GroupContrast(beta=0.1, variance=1.0, coef=1.0); TokenMean();
   AllPairs(min_gap=0.0, margin_scale=0.0)
 Headline: unverified.
 Evidence: read in paper (digest; equations inferred from the text).
-Command: python -m experiments.train --config=configs/bandit.py --method=gepo
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=gepo
 gepo@oorl adds the loss to REINFORCE++ on the same samples, with coefficient
 0.01 (paper), where OORL has groups of equivalent programs beside them.
 """

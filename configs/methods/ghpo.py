@@ -19,7 +19,7 @@ Paper and code: the code cuts the solution by characters, here the task does, by
   hint from its prompt, not its responses, if another group continues to a later
   stage; here it is trained under the prompt from which it was sampled. The
   code's start_hint_step (0 by default), which delays hints, is not here.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=ghpo --set=model.path=runs/chain_warm
   --set=rollout.max_prompt_tokens=64 --set=model.config.max_positions=128
 """

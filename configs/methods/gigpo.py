@@ -15,7 +15,8 @@ Evidence: verified in code (verl-agent gigpo/core_gigpo.py).
 Paper and code: the code's episode part is a mean over steps, so that long
   episodes weigh more, and invalid actions cost 0.1 there; here episodes count
   once, and penalties are the task's.
-Command: python -m experiments.train --config=configs/keydoor.py --method=gigpo
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
+  --method=gigpo
 """
 
 from rl_jax.method import Method

@@ -10,7 +10,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: verl counts non-zero rewards, the paper rows that carry a
   gradient.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=gpg
 """
 

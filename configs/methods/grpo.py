@@ -12,7 +12,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, trl grpo_trainer.py).
 Paper and code: verl averages over all tokens and turns on a dual clip of 3;
   neither is in the paper, and both are off here.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=grpo
 """
 

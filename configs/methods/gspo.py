@@ -11,7 +11,7 @@ Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: the gradient flows through the token (GSPO-token), as in verl;
   with one advantage per row it is the same.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=gspo --set=model.path=runs/chain_warm
 """
 

@@ -18,7 +18,7 @@ Evidence: verified in code (ulab-uiuc/GTAlign recipe/gamellm, by a digest: the
   mean and the z-score; both welfares are in rl_jax/tasks/welfare.py).
 Paper and code: the code takes z-scores over the batch of each data source, here
   they are over all rollouts so far (RunningScale).
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=gtalign --set=model.path=runs/chain_warm --set=model.value_head=True
   --set="method.shaping.CobbDouglas.components=('outcome', 'steps')"
 """

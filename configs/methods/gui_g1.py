@@ -10,9 +10,11 @@ Pieces: GroupCenter(); PPOClip(clip_low=0.2, clip_high=0.2); DifficultyWeight();
 Headline: 3B: ScreenSpot 90.3, ScreenSpot-Pro 37.1.
 Evidence: verified in code (Yuqi-Zhou/GUI-G1 grpo_trainer.py).
 Paper and code: the paper takes the weight from the relative size of the target
-  box, the code from a precomputed column; that of tasks.Boxes is ours. Its
-  rewards, hit + IoU / 4 + edges / 8, are weighted so in configs/boxes.py.
-Command: python -m experiments.train --config=configs/boxes.py --method=gui_g1
+  box, the code from a precomputed column; that of worlds.Boxes is ours. Its
+  rewards, hit + IoU / 4 + edges / 8, are weighted so in
+  configs/worlds/boxes.py.
+Command: python -m experiments.train --config=configs/worlds/boxes.py
+  --method=gui_g1
 """
 
 from rl_jax.method import Method

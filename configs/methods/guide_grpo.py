@@ -14,7 +14,7 @@ Headline: up to 4 points (macro average on math) over GRPO (7B, 32B).
 Evidence: reconstructed from the abstract and reviews; no official code.
 Paper and code: hints were written by GPT-4o; here by the task (`hinted`). Each
   group has 2 G rows, so an update costs twice that of GRPO.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=guide_grpo --set=model.path=runs/chain_warm
 """
 

@@ -14,7 +14,7 @@ Headline: 33 to 59% shorter with 2 to 5% less accuracy.
 Evidence: verified in code (HCY123902/HAPO utils.py).
 Paper and code: the code loses its history on resume, updates it during
   evaluation and measures re-encoded text; none of this happens here.
-Command: python -m experiments.train --config=configs/returning.py
+Command: python -m experiments.train --config=configs/worlds/returning.py
   --method=hapo --set=model.path=runs/chain_warm
 """
 

@@ -6,10 +6,10 @@ Change: against DPO, the logistic loss is a hinge: no gradient from pairs that
   are separated by 1.
 Defaults: beta 0.1 (TRL, loss_type hinge; RSO calls it gamma and has 0.05).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=Hinge(delta=1.0),
-  coef=1.0); TokenMean(); Given()
+  coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=hinge_dpo
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.Hinge()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

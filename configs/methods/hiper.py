@@ -19,7 +19,7 @@ Paper and code: the advantage of switching is the simple one of the code. There
   (model.critic='own', optimizer.critic_multiplier=10; here off, and in
   experiments/papers/episodes it loses a policy that succeeds), and the loss
   of each head is a mean over its own places, here a mean over all tokens.
-Command: python -m experiments.train --config=configs/planned_keydoor.py
+Command: python -m experiments.train --config=configs/worlds/planned_keydoor.py
   --method=hiper --set=model.value_head=True --set=model.num_values=3
 """
 

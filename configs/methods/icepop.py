@@ -10,7 +10,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: verified in code (NeMo-RL, slime, OpenRLHF: peers).
 Paper and code: none seen; the interval of the paper is unverified.
-Command: python -m experiments.train --config=configs/mismatch.py
+Command: python -m experiments.train --config=configs/worlds/mismatch.py
   --method=icepop --set=model.path=runs/chain_warm
 """
 

@@ -19,8 +19,8 @@ Evidence: losses verified in code of ILQL (by digest); none was found of the
   first paper.
 Paper and code: the code has separate networks for policy and values; here
   they share layers, and the Q of acting are not those of the target copy.
-Command: python -m experiments.train --config=configs/recorded_haggling.py
-  --method=ilql
+Command: python -m experiments.train
+  --config=configs/worlds/recorded_haggling.py --method=ilql
 """
 
 from rl_jax.method import Method

@@ -13,9 +13,10 @@ Pieces: WinRate(with_self=0.0, against='opponent', center=0.0);
   SeqMeanTokenMean(); Against(coef=1.0, trained='policy')
 Headline: unverified.
 Evidence: reconstructed (abstract and secondary sources).
-Command: python -m experiments.train --config=configs/bandit.py
+Command: python -m experiments.train --config=configs/worlds/bandit.py
   --method=infalign
-experiments.best_of_wins has the win rate of the best of n samples of two runs.
+experiments.papers.preferences.best_of_wins has the win rate of the best of n
+samples of two runs.
 """
 
 from rl_jax.method import Method

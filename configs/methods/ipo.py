@@ -7,10 +7,10 @@ Change: against DPO, the gap has a target, so that certain preferences do not
 Defaults: tau 0.1; mean log-ratios as TRL has them (EasyLM takes sums:
   method.losses.PairLoss.score.length=sum).
 Pieces: PairLoss(score=LogRatio(beta=1.0, length='mean'), link=Square(tau=0.1),
-  coef=1.0); TokenMean(); Given()
+  coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=ipo
 """
 
@@ -30,5 +30,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -11,7 +11,8 @@ Pieces: PairLoss(score=LogRatio(beta=1.0, length='sum'), link=Square(tau=0.1),
   Against(coef=0.125, trained='opponent')
 Headline: unverified.
 Evidence: reconstructed.
-Command: python -m experiments.train --config=configs/bandit.py --method=ipo_md
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=ipo_md
 """
 
 from rl_jax.method import Method

@@ -12,7 +12,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: unverified.
 Evidence: reconstructed (its abstract: DPO and a likelihood term in rounds; the
   mean over tokens and the numbers above are unverified).
-Command: python -m experiments.train --config=configs/bandit.py --method=irpo
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=irpo
 """
 
 from rl_jax.method import Method

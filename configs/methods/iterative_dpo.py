@@ -11,7 +11,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: unverified.
 Evidence: verified in code (RLHFlow/Online-RLHF, by a digest; rounds
   reconstructed).
-Command: python -m experiments.train --config=configs/bandit.py
+Command: python -m experiments.train --config=configs/worlds/bandit.py
   --method=iterative_dpo
 """
 

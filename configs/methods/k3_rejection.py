@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code (verl rollout_corr_helper.py).
 Paper and code: in verl dropped tokens leave the denominator of the loss, here
   they stay in it.
-Command: python -m experiments.train --config=configs/mismatch.py
+Command: python -m experiments.train --config=configs/worlds/mismatch.py
   --method=k3_rejection --set=model.path=runs/chain_warm
 """
 

@@ -14,7 +14,7 @@ Evidence: verified in code (PRIME-RL/Entropy-Mechanism-of-RL).
 Paper and code: the paper says KL, the code penalises |log ratio|; the code
   ranks per microbatch; verl's default fraction is 2e-4, the official 7B script
   has 0.2 percent.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=kl_cov --set=model.path=runs/chain_warm
 """
 

@@ -10,7 +10,7 @@ Pieces: KTO(beta=0.1, desirable=1.0, undesirable=1.0, baseline='mismatched');
   TokenMean()
 Headline: unverified.
 Evidence: verified in code (TRL kto_trainer.py, HALOs; by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=kto
 """
 

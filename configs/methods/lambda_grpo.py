@@ -14,7 +14,7 @@ Headline: +1.9, +1.0 and +1.7 points over GRPO on Qwen2.5 1.5B, 3B and 7B,
   average of eight math benchmarks (unverified).
 Evidence: reconstructed from the abstract and public summaries.
 Paper and code: the released code was not read.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=lambda_grpo
 """
 

@@ -6,10 +6,12 @@ Change: against DPO, log-ratios of the tokens after the common length are
   multiplied by alpha.
 Defaults: beta 0.1, alpha 0.5 (of 0 to 1; ours).
 Pieces: PairLoss(score=CommonLengthRatio(beta=0.1, alpha=0.5),
-  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given()
+  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/proxy.py --method=ld_dpo
+Command: python -m experiments.train --config=configs/worlds/proxy.py
+  --method=ld_dpo
 """
 
 from rl_jax.method import Method
@@ -28,5 +30,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -12,7 +12,7 @@ Headline: Qwen3-8B, average: easy data 62.17 (DAPO 60.66), hard data 66.96 (DAPO
 Evidence: verified in code (ROLL functionals.py).
 Paper and code: ROLL's template lists GAE, whitening and a KL of 0.001, which
   the method does not need.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=lite_ppo
 """
 

@@ -15,7 +15,7 @@ Evidence: verified in code (the paper's repository, dp_actor.py).
 Paper and code: reduce_threshold is passed but never read; rows with A = 0 are
   included; the script also has an entropy coefficient of 0.001, off here. Needs
   several updates per rollout.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=llds --set=model.path=runs/chain_warm
 """
 

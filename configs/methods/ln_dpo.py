@@ -5,10 +5,11 @@ Paper: Lambert et al., "Tulu 3: Pushing Frontiers in Open Language Model
 Change: against DPO, log-ratios are means over the tokens of a response.
 Defaults: beta 5, learning rate 5e-7 (Tulu 3 8B).
 Pieces: PairLoss(score=LogRatio(beta=5.0, length='mean'),
-  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given()
+  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (open-instruct dpo_utils.py, by a digest).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=ln_dpo
 """
 
@@ -28,5 +29,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

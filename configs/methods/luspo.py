@@ -9,7 +9,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); GSPO(clip_low=0.0003,
 Headline: unverified.
 Evidence: verified in code (trl, a peer).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=luspo
 """
 

@@ -12,8 +12,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   BestWorst(min_gap=0.0, margin_scale=0.0)
 Headline: unverified.
 Evidence: reconstructed (the term between pairs).
-Command: python -m experiments.train --config=configs/stepped.py --method=mapl
-  --set=model.path=runs/chain_warm
+Command: python -m experiments.train --config=configs/worlds/stepped.py
+  --method=mapl --set=model.path=runs/chain_warm
 """
 
 from rl_jax.method import Method

@@ -13,13 +13,13 @@ Pieces: WorstComponent(components=('outcome', 'format')); GroupCenter();
   KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: unverified.
 Evidence: reconstructed (formula from memory of the paper).
-Measured: configs/proxy.py, 3,000 comparisons by 10 annotators of one taste and
-  one of another, 160 iterations, last 20, seeds 0 to 2 (data and all). EM finds
-  the one in seeds 0 and 2. Gold score of the group served worst: this -0.24,
-  -0.52, 0.02; mean of the two heads -0.27, -0.64, 0.01 (difference 0.05 [-0.09,
-  0.20]); one reward model of all -0.38, -0.03, -0.08: not separated, as every
-  arm exploits its reward models.
-Command: python -m experiments.train --config=configs/proxy.py
+Measured: configs/worlds/proxy.py, 3,000 comparisons by 10 annotators of one
+  taste and one of another, 160 iterations, last 20, seeds 0 to 2 (data and
+  all). EM finds the one in seeds 0 and 2. Gold score of the group served worst:
+  this -0.24, -0.52, 0.02; mean of the two heads -0.27, -0.64, 0.01 (difference
+  0.05 [-0.09, 0.20]); one reward model of all -0.38, -0.03, -0.08: not
+  separated, as every arm exploits its reward models.
+Command: python -m experiments.train --config=configs/worlds/proxy.py
   --method=maxmin --set=task.annotators=11 --set=task.minority=1
   --set="method.shaping.WorstComponent.components=('a', 'b')"
   --add='reward_models=RewardModel(name="a", path="runs/tastes", weight=0.0)'

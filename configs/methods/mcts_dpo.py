@@ -22,12 +22,13 @@ Paper and code: a step's value is the reward of a completion after it, where
   the release asks the policy whether it is right, with the solution as a hint.
   The reference is frozen; the release starts a new one every 64 steps.
 Measured (when values were backed up once for each opened node, where the
-  release and now the search do once an iteration): start of configs/chain.py,
-  greedy on 512 problems 0.529; 20 iterations of 8 prompts, 32 rows each, rate
-  3e-4, seeds 0 to 2: search 0.533, 0.512, 0.543, leaves (branches (4, 4), steps
-  of 6 tokens) 0.529, 0.547, 0.533 at as many tokens (difference -0.007 [-0.07,
-  0.05]): not separated, and no gain in so short a run.
-Command: python -m experiments.train --config=configs/chain.py
+  release and now the search do once an iteration): start of
+  configs/worlds/chain.py, greedy on 512 problems 0.529; 20 iterations of 8
+  prompts, 32 rows each, rate 3e-4, seeds 0 to 2: search 0.533, 0.512, 0.543,
+  leaves (branches (4, 4), steps of 6 tokens) 0.529, 0.547, 0.533 at as many
+  tokens (difference -0.007 [-0.07, 0.05]): not separated, and no gain in so
+  short a run.
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=mcts_dpo --set=method.rollout.step_tokens=6
   --set=rollout.group_size=4
 """

@@ -11,7 +11,7 @@ Headline: unverified.
 Evidence: reconstructed: formula from a secondary source, use inside the loss
   unverified.
 Paper and code: no code found.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=minpro --set=model.path=runs/chain_warm
 """
 

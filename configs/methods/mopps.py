@@ -14,7 +14,7 @@ Headline: accuracy of dynamic sampling with far fewer rollouts.
 Evidence: verified in code (thu-rllab/MoPPS mopps.py).
 Paper and code: with one sample a prompt the code sets a = b = 8 by operator
   precedence; not followed.
-Command: python -m experiments.train --config=configs/graded.py
+Command: python -m experiments.train --config=configs/worlds/graded.py
   --method=mopps --set=model.path=runs/explore_warm
 mopps@shuffled is the control: the same with prompts in shuffled passes.
 """

@@ -9,12 +9,12 @@ Defaults: beta 0.1; weights 0.8, 0.2 and 1 (TRL, loss_type sigmoid, bco_pair,
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=0.8);
   PairLoss(score=LogRatio(beta=0.1, length='sum'), link=BCOPair(), coef=0.2);
-  ChosenLikelihood(coef=1.0, average='token'); TokenMean(); Given()
+  ChosenLikelihood(coef=1.0, average='token'); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest).
 Paper and code: bco_pair has no shift here, as in recent versions of TRL;
   earlier ones subtract a running mean of the rewards, as the method bco does.
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=mpo_losses
 """
 
@@ -35,5 +35,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

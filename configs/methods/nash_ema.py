@@ -10,7 +10,7 @@ Pieces: WinRate(with_self=0.0, against='opponent', center=0.5);
   SeqMeanTokenSum(); Against(coef=1.0, decay=0.999, trained='policy')
 Headline: unverified.
 Evidence: read in paper (digest verified against v4 by its author); no code.
-Command: python -m experiments.train --config=configs/bandit.py
+Command: python -m experiments.train --config=configs/worlds/bandit.py
   --method=nash_ema
 """
 

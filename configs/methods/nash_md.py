@@ -12,7 +12,8 @@ Pieces: WinRate(with_self=0.0, against='opponent', center=0.5);
 Headline: unverified.
 Evidence: read in paper (digest verified against v4 by its author). TRL's
   nash_md_trainer.py takes the KL per token, and a mixture of 0.5.
-Command: python -m experiments.train --config=configs/bandit.py --method=nash_md
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=nash_md
 """
 
 from rl_jax.method import Method

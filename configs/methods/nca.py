@@ -6,10 +6,10 @@ Change: against DPO, both implicit rewards are classified against the reference,
   not against each other.
 Defaults: beta 0.1 (TRL; the paper 0.01).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=NCA(), coef=1.0);
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=nca
 """
 
@@ -25,5 +25,5 @@ def get_method() -> Method:
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.NCA()),),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

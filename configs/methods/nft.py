@@ -15,7 +15,7 @@ Evidence: verified in code (NVlabs/NFT).
 Paper and code: the paper derives the sequence likelihood, the code uses token
   ratios; the code sums over rows, here it is their mean, so that the batch size
   does not change the learning rate.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=nft
 """
 

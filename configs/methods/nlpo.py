@@ -19,7 +19,7 @@ Evidence: verified in code (allenai/RL4LMs).
 Paper and code: the code's log-probs leave out the normaliser; its KL is that of
   unrestricted policies and its coefficient adaptive, ours is of restricted ones
   and fixed. For a small vocabulary min_percent makes the least number a share.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=nlpo --set=model.value_head=True
   --set=method.logits.LaggedSupport.min_percent=10
 """

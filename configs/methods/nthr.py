@@ -14,7 +14,7 @@ Headline: removes the fall of the right responses' likelihood; the number is
 Evidence: reconstructed from an implementation note with the complete formula.
 Paper and code: official code not read. Memory: probabilities of all tokens of
   the group at every position, [B, T, G T].
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=nthr
 """
 

@@ -19,7 +19,7 @@ Headline: best on sparse NetHack tasks without offline data (abstract,
 Evidence: reconstructed (facebookresearch/oni, by a digest). There the policy
   learns by asynchronous PPO with V-trace, the annotator is an 8B model, and the
   models read text.
-Command: python -m experiments.train --config=configs/told_keydoor.py
+Command: python -m experiments.train --config=configs/worlds/told_keydoor.py
   --method=oni --set=model.value_head=True
 """
 

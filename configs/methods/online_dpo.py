@@ -10,7 +10,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   BestWorst(min_gap=0.0, margin_scale=0.0)
 Headline: unverified.
 Evidence: verified in code (TRL online_dpo_trainer.py, by a digest).
-Command: python -m experiments.train --config=configs/bandit.py
+Command: python -m experiments.train --config=configs/worlds/bandit.py
   --method=online_dpo
 """
 

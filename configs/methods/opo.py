@@ -10,7 +10,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py opo, a peer).
 Paper and code: verl keeps the PPO clip, which is idle with one update per
   rollout.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=opo
 """
 

@@ -14,7 +14,7 @@ Pieces: StepScores(start=0.5, bonus=0.25, scale=1.0, scheme='min');
 Headline: 34.0% on MATH500 with a 7B model that was supervised on levels 1 to 3.
 Evidence: verified in code (Edward-Sun/easy-to-hard math_rl_utils.py, by a
   digest; its whitened rewards and penalty on not ending are left out).
-Command: python -m experiments.train --config=configs/stepped.py
+Command: python -m experiments.train --config=configs/worlds/stepped.py
   --method=oprm --set=model.value_head=True --set=model.path=runs/chain_warm
   --add='reward_models=RewardModel(path="runs/stepped_prm",steps="min")'
   --set=reward_models.RewardModel.weight=0.0

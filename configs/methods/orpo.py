@@ -7,10 +7,11 @@ Change: against DPO, no reference and no supervised stage before: both terms in
 Defaults: lambda 0.1 (Mistral-ORPO-beta). Response tokens only; both codes also
   train the prompt of the chosen.
 Pieces: PairLoss(score=LogOdds(), link=Sigmoid(label_smoothing=0.0, gamma=0.0),
-  coef=0.1); ChosenLikelihood(coef=1.0, average='token'); TokenMean(); Given()
+  coef=0.1); ChosenLikelihood(coef=1.0, average='token'); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (xfactlab/orpo, TRL; by digests).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=orpo
 """
 
@@ -29,5 +30,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

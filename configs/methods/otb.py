@@ -13,7 +13,7 @@ Headline: groups of 4 do as well as groups of 32 (abstract).
 Evidence: verified in code (verl core_algos.py optimal_token_baseline, a peer).
 Paper and code: verl adds 1e-8 to the sum of the weights and keeps the PPO clip,
   which is idle with one update per rollout.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=otb
 """
 

@@ -10,7 +10,7 @@ Pieces: ToolCost(alpha=1.0, smoothing=1.0, correct_above=0.5, compared=True);
   clip_high=0.2); KLPenalty(coef=0.001, estimator='k3'); SeqMeanTokenMean()
 Headline: up to 73% fewer calls at similar accuracy (paper).
 Evidence: reconstructed from the text; no code was found.
-Command: python -m experiments.train --config=configs/priced_tools.py
+Command: python -m experiments.train --config=configs/worlds/priced_tools.py
   --method=otc
 """
 

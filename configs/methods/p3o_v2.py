@@ -13,7 +13,7 @@ Headline: HH 6B: win rate 57.0% against PPO (secondary source, either variant).
 Evidence: reconstructed: the gradient is from the paper's digests, the clip
   forms are ours.
 Paper and code: not compared.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=p3o_v2 --set=model.path=runs/chain_warm
 """
 

@@ -15,8 +15,8 @@ Pieces: ReferenceSigmoid(k=1.0, link='sigmoid', shift=0.0, references=True,
 Headline: AlpacaEval 2.0 win rate at least 5 points above other shapings.
 Evidence: verified in code (PorUna-byte/PAR reward_shaper.py).
 Paper and code: the GRPO trainer's KL has the log-ratio's sign flipped; here k3.
-Command: python -m experiments.train --config=configs/boxes.py --method=par
-  --set=method.shaping.ReferenceSigmoid.k=4
+Command: python -m experiments.train --config=configs/worlds/boxes.py
+  --method=par --set=method.shaping.ReferenceSigmoid.k=4
 """
 
 from rl_jax.method import Method

@@ -10,7 +10,7 @@ Pieces: GroupScale(eps=1e-06, ddof=1); BestOfGroup(); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: verified in code (verl grpo_passk, a peer).
 Paper and code: the division by the standard deviation is an option of verl.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=pass_at_k_grpo
 """
 

@@ -16,7 +16,7 @@ Evidence: verified in code (swtheing/PF-PPO-RLHF replay_buffer.py).
 Paper and code: the release draws rows with replacement and filters the critic's
   rows too; here expected weights, and the value loss sees every row. Rewards
   are normalised there, not here.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=pf_ppo --set=model.value_head=True
 """
 

@@ -18,7 +18,7 @@ Paper and code: the code whitens over non-zero advantages and skips updates of
   rewards are those of actions: poad@turn_rewards, where turns earn some.
   poad@ntpo is the paper's naive token PPO: gamma applies at every token, in
   advantages and targets.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=poad --set=task.words=word --set=rollout.turns.max_turn_tokens=5
   --set=rollout.max_response_tokens=144 --set=model.value_head=True
 From cloned walks that spell words: experiments/papers/episodes.

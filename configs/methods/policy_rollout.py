@@ -15,7 +15,7 @@ Paper and code: not compared. The third stage of TriMPI only; before it come
   pretraining and supervised training on texts with the policy. Ratios are 1
   before the first step, though half of the rows have another sampler: this
   bias is the paper's; policy_rollout@corrected has the ratio of Guide-GRPO.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=policy_rollout --set=model.path=runs/chain_warm
 """
 

@@ -12,8 +12,8 @@ Evidence: verified in code (dengyang17/PPDPP agent.py, by digest).
 Paper and code: two turns are always +-1/sqrt(2), whatever they earned.
   On bargaining it closes every deal, at the asked price (experiments/papers/
   episodes).
-Command: python -m experiments.train --config=configs/haggling.py --method=ppdpp
-  --set=model.path=runs/haggling_start
+Command: python -m experiments.train --config=configs/worlds/haggling.py
+  --method=ppdpp --set=model.path=runs/haggling_start
 """
 
 from rl_jax.method import Method

@@ -17,7 +17,7 @@ Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code
   ppo@turn_rewards has rewards of turns at their ends, as the "Practitioner's
   Guide to Multi-turn Agentic Reinforcement Learning"; else an episode's return
   is on its last token.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=ppo --set=model.value_head=True
 """
 

@@ -7,10 +7,10 @@ Change: against PPO, rewards are divided by the standard deviation of all past
 Defaults: reward scaling on, centring and reward clip off, KL 0.01, gamma 1,
   lambda 0.95, both clips 0.2 (train_ppo_en.sh). Switches of the paper are
   variants: --method=ppo_max@reward_clip; `ptx` also needs rows of data, for
-  example --set=rollout.logged_prompts=16 --set=rollout.group_size=1. Its buffer
-  gathers two rollouts of the same weights before it trains: that is twice the
-  rollout.num_prompts. A critic with its own weights, initialised from the
-  reward
+  example --set=rollout.recorded_prompts=16 --set=rollout.group_size=1. Its
+  buffer gathers two rollouts of the same weights before it trains: that is
+  twice the rollout.num_prompts. A critic with its own weights, initialised from
+  the reward
   model: --set=model.critic=own --set=model.value_from=DIR. Not here: the
   scripts' repetition penalty.
 Pieces: RunningScale(center=False, eps=1e-08); KLInReward(coef=0.01,
@@ -21,7 +21,7 @@ Headline: 10k steps without collapse.
 Evidence: verified in code (OpenLMLab/MOSS-RLHF).
 Paper and code: the text also lists the reward clip, the pretraining loss and a
   critic from the reward model; the released scripts leave them off.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=ppo_max --set=model.value_head=True
 """
 

@@ -14,8 +14,8 @@ Pieces: Affine(scale=0.0, offset=0.0); ImplicitReward(path='runs/dpo',
 Headline: unverified.
 Evidence: reconstructed (the identities are re-derived; the policy-gradient use
   is ours, the paper reads them off).
-Command: python -m experiments.train --config=configs/proxy.py --method=r_to_q
-  --set=method.shaping.ImplicitReward.path=runs/proxy_dpo
+Command: python -m experiments.train --config=configs/worlds/proxy.py
+  --method=r_to_q --set=method.shaping.ImplicitReward.path=runs/proxy_dpo
 """
 
 from rl_jax.method import Method

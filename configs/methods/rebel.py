@@ -11,7 +11,8 @@ Pieces: PairLoss(score=LogRatio(beta=1.0, length='sum'), link=SquareOfGap(),
   CopyEvery(iterations=1)
 Headline: unverified.
 Evidence: reconstructed.
-Command: python -m experiments.train --config=configs/bandit.py --method=rebel
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=rebel
 """
 
 from rl_jax.method import Method

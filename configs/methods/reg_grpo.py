@@ -16,7 +16,7 @@ Paper and code: not compared. Of the difficulty-aware augmentation
   for harder prompts, by the task's solution in place of the best trace, and
   reg_grpo@windowed measures how hard against the last 10 rollouts (ours, the
   paper's number is unverified); noise on easy inputs is for images, not texts.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=reg_grpo
 """
 

@@ -8,7 +8,7 @@ Pieces: Reinforce(); SeqMeanTokenSum()
 Headline: none; it is the yardstick of the bandit suite.
 Evidence: verified in code (verl core_algos.py).
 Paper and code: verl multiplies by an optional importance weight, off here.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=reinforce
 """
 

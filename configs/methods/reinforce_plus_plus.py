@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: verl carries the return through tokens outside the mask
   undiscounted and drops rewards there; so does this code.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=reinforce_plus_plus
 """
 

@@ -12,7 +12,7 @@ Evidence: verified in code (verl core_algos.py, a peer).
 Paper and code: the outcome reward is centred, broadcast to tokens without
   discount and then whitened, so long responses weigh more; add
   KLPenalty(estimator="k2") to losses for a KL term.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=reinforce_plus_plus_baseline
 """
 

@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py remax, a peer).
 Paper and code: where no greedy response can be verified, the prompt is not
   trained (ours).
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=remax --set=rollout.group_size=1 --set=rollout.num_prompts=256
   --set=update.minibatch_prompts=256
 """

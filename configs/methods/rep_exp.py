@@ -13,7 +13,7 @@ Headline: AIME24: pass@80 equals GRPO's pass@256 (7B).
 Evidence: verified in code (verl-recipe rep_exp, train_elliptical.sh).
 Paper and code: the code projects hidden states of a frozen model to 32 random
   dimensions in float64; here the sampling policy's own, in full.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=rep_exp
 """
 

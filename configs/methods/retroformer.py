@@ -12,7 +12,7 @@ Headline: HotPotQA 18% up within 4 trials (paper, unverified).
 Evidence: verified in code (weirayao/Retroformer, by digest) for the reward.
 Paper and code: there a reward model is fitted to recorded differences and
   PPO of TRL maximises it; here the difference itself is the reward.
-Command: python -m experiments.train --config=configs/reflections.py
+Command: python -m experiments.train --config=configs/worlds/reflections.py
   --method=retroformer
 """
 

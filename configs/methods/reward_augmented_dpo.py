@@ -8,11 +8,12 @@ Change: against DPO, every pair is two: under the score of either response that
 Defaults: beta 0.01 (recipes; learning rate 5e-7, batches of 128, label
   smoothing 0.3 with Qwen2-7B).
 Pieces: PairLoss(score=LogRatio(beta=0.01, length='sum'),
-  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean(); Given()
+  link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();
+  RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (shenao-zhang/reward-augmented-preference, by a
   digest).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=reward_augmented_dpo
   --set="task=GoalPrompts(task=RulePairs(task=Arithmetic(digits=2)))"
   --set=rollout.max_prompt_tokens=9
@@ -32,5 +33,5 @@ def get_method() -> Method:
       pref.PairLoss(score=pref.LogRatio(beta=0.01), link=pref.Sigmoid()),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

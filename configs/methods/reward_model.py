@@ -8,10 +8,10 @@ Defaults: centring 0.01 (TRL, where it is off by default); learning rate 1e-5
   for whole models (EasyLM), one pass over the data.
 Pieces: PairLoss(score=FinalValue(), link=Sigmoid(label_smoothing=0.0,
   gamma=0.0), coef=1.0); CenteredScores(score=FinalValue(), coef=0.01);
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL reward_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=reward_model
 reward_model@margin and reward_model@flipped are for data with scores, as means
 of several reward models (Wang et al., "Secrets of RLHF Part II", 2024, by a
@@ -44,5 +44,5 @@ def get_method() -> Method:
       pref.CenteredScores(score=score),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

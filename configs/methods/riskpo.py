@@ -14,7 +14,7 @@ Headline: DeepSeek-R1-Distill-Qwen-1.5B: 46.65 on average, DAPO 43.87, GRPO
 Evidence: verified in code (RTkenny/RiskPO core_algos.py).
 Paper and code: the paper clips a sequence ratio and permutes samples, the
   scripts clip token ratios and pair by index; the scripts are followed.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=riskpo
 """
 

@@ -13,7 +13,8 @@ Headline: 3 to 7 points on AlpacaEval2, WildBench and ArenaHardV2.
 Evidence: verified in code (princeton-pli/RLMT, by a digest).
 Paper and code: without its strict switch the code scores the whole text, the
   thoughts too, where the delimiter is missing; Judge scores '[NULL]'.
-Command: python -m experiments.train --config=configs/chain.py --method=rlmt
+Command: python -m experiments.train --config=configs/worlds/chain.py
+  --method=rlmt
 """
 
 from rl_jax.method import Method

@@ -11,7 +11,7 @@ Headline: unverified.
 Evidence: verified in code (verl core_algos.py, trl rloo_trainer.py).
 Paper and code: a group of one keeps its reward in one verl version and gets 0
   in the other and in trl; here it is refused at start-up.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=rloo
 """
 

@@ -13,8 +13,8 @@ Headline: few-shot accuracy above that of tuning baselines (paper, unverified).
 Evidence: verified in code (mingkaid/rl-prompt, by digest).
 Paper and code: there a small network on a frozen model is the policy. Any task
   may give the reward; the paper's, label probabilities of a frozen model with
-  two slopes, is that of tasks.TriggeredLabels.
-Command: python -m experiments.train --config=configs/triggered_labels.py
+  two slopes, is that of worlds.TriggeredLabels.
+Command: python -m experiments.train --config=configs/worlds/triggered_labels.py
   --method=rlprompt --workdir=runs/triggered_labels
 """
 

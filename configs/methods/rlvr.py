@@ -16,7 +16,7 @@ Evidence: verified in code (open-instruct ground_truth_utils.py, constants in
     separate model that begins as a reward model: --set=model.critic='own'
   --set=model.value_from=DIR, as the pipeline tulu3 has it. By default it is a
   head on the policy that begins at 0.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=rlvr --set=model.value_head=True
 """
 

@@ -6,10 +6,10 @@ Change: against cDPO, the loss is corrected for the flips instead of smoothed;
   it is not bounded below, so it must be stopped early.
 Defaults: flip rate 0.1, beta 0.1 (TRL).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
-  link=Robust(flip_rate=0.1), coef=1.0); TokenMean(); Given()
+  link=Robust(flip_rate=0.1), coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, by a digest of the code).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=robust_dpo
 """
 
@@ -27,5 +27,5 @@ def get_method() -> Method:
       pref.PairLoss(score=pref.LogRatio(), link=pref.Robust(flip_rate=0.1)),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

@@ -14,7 +14,7 @@ Headline: above routing baselines on 7 QA sets (paper, unverified).
 Evidence: verified in code (qa_em.py, by digest).
 Paper and code: a wrong answer earns nothing by being cheap. In the code a text
   of a wrong form has -1; here that is left to the task's reward.
-Command: python -m experiments.train --config=configs/calculator.py
+Command: python -m experiments.train --config=configs/worlds/calculator.py
   --method=router_r1 --set=model.value_head=True
 """
 

@@ -9,10 +9,10 @@ Defaults: beta 0.5, coefficient 0.2 (average form of appendix F, recommended for
   coefficient 0.005 * beta, average row_sum.
 Pieces: PairLoss(score=LogRatio(beta=0.5, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0);
-  ChosenLikelihood(coef=0.2, average='row_mean'); TokenMean(); Given()
+  ChosenLikelihood(coef=0.2, average='row_mean'); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (YSLIU627/Regularized-Preference-Optimization).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=rpo
 """
 
@@ -31,5 +31,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(coef=0.2, average='row_mean'),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

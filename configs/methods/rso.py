@@ -12,7 +12,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.05, length='sum'),
   Rejection(beta=0.5, keep=2, seed=0); Against(coef=1.0, trained='opponent')
 Headline: unverified.
 Evidence: read in paper (digest; Algorithm of appendix A.1).
-Command: python -m experiments.train --config=configs/bandit.py --method=rso
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=rso
 """
 
 from rl_jax.method import Method

@@ -16,8 +16,8 @@ Headline: unverified.
 Evidence: verified in code (zkshan2002/RTO experience_maker.py, by a digest).
 Paper and code: the reward model is normalised by its own training data there,
   here by all rollouts so far (RunningScale).
-Command: python -m experiments.train --config=configs/proxy.py --method=rto
-  --set=model.value_head=True
+Command: python -m experiments.train --config=configs/worlds/proxy.py
+  --method=rto --set=model.value_head=True
   --set=method.shaping.ImplicitReward.path=runs/proxy_dpo
 """
 

@@ -14,7 +14,7 @@ Evidence: verified in code (bigai-nlco/RuleReasoner ray_trainer.py).
 Paper and code: the code adds 0.1 to all gaps, which a softmax does not see, and
   forgets domains that the memory lacks; here they count as unsolved. Domains
   are levels of tasks.Levels; shares of tasks.Mixture are fixed.
-Command: python -m experiments.train --config=configs/graded.py
+Command: python -m experiments.train --config=configs/worlds/graded.py
   --method=rule_reasoner --set=method.selector.domains=3
   --set=model.path=runs/explore_warm
 """

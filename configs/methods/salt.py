@@ -10,7 +10,8 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); SharedSteps(history=0);
   SeqMeanTokenMean()
 Headline: unverified.
 Evidence: reconstructed from the abstract.
-Command: python -m experiments.train --config=configs/keydoor.py --method=salt
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
+  --method=salt
 """
 
 from rl_jax.method import Method

@@ -10,7 +10,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1);
 Headline: unverified.
 Evidence: verified in code (verl, trl: peers).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=sapo --set=model.path=runs/chain_warm
 """
 

@@ -16,8 +16,8 @@ Evidence: reconstructed from a review and third-party code; the official
   repository has no code.
 Paper and code: the paper names linear, exponential and focal factors and a
   Monte Carlo entropy, the code has 1 / (1 + z) and the plug-in entropy.
-Command: python -m experiments.train --config=configs/arithmetic_described.py
-  --method=seed_grpo
+Command: python -m experiments.train
+  --config=configs/worlds/arithmetic_described.py --method=seed_grpo
 """
 
 from rl_jax.method import Method

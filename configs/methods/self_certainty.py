@@ -13,7 +13,7 @@ Headline: unverified.
 Evidence: verified in code for the score (backprop07/Self-Certainty);
   reconstructed as a reward.
 Paper and code: not seen.
-Command: python -m experiments.train --config=configs/unlabelled.py
+Command: python -m experiments.train --config=configs/worlds/unlabelled.py
   --method=self_certainty --set=model.path=runs/chain_warm
 """
 

@@ -14,7 +14,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'), link=AnchorSign(),
 Headline: without the sign PickScore 20.88, with it 21.57 (ablation).
 Evidence: reconstructed: reviews give the structure for diffusion models, the
   form for language models is ours.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=seppo --set=rollout.group_size=2
 """
 

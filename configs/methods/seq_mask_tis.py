@@ -11,7 +11,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: verified in code (NeMo-RL, OpenRLHF: peers).
 Paper and code: no paper found for the exact rule.
-Command: python -m experiments.train --config=configs/mismatch.py
+Command: python -m experiments.train --config=configs/worlds/mismatch.py
   --method=seq_mask_tis --set=model.path=runs/chain_warm
 """
 

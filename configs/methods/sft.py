@@ -7,8 +7,8 @@ Defaults: none.
 Pieces: NegativeLogLikelihood(); TokenMean()
 Headline: unverified.
 Evidence: reconstructed (a definition).
-Command: python -m experiments.train --config=configs/arithmetic.py
-  --set=rollout.logged_prompts=64 --set=rollout.group_size=1 --method=sft
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
+  --set=rollout.recorded_prompts=64 --set=rollout.group_size=1 --method=sft
 """
 
 from rl_jax.method import Method

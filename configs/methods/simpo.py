@@ -7,10 +7,10 @@ Change: against DPO, the reward is the mean log-prob of a token, and chosen
 Defaults: beta 2, gamma / beta 0.5 (Llama3-Base; per model 2 to 10 and 0.1 to
   0.8); learning rate 3e-7 to 1e-6.
 Pieces: PairLoss(score=MeanLogp(beta=2.0), link=Sigmoid(label_smoothing=0.0,
-  gamma=1.0), coef=1.0); TokenMean(); Given()
+  gamma=1.0), coef=1.0); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (princeton-nlp/SimPO, by a digest).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=simpo
 """
 
@@ -30,5 +30,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

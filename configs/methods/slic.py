@@ -6,11 +6,11 @@ Change: against DPO, a hinge on raw log-likelihoods without a reference, and a
   maximum-likelihood term.
 Defaults: delta 1, coefficient 0.1 (HALOs).
 Pieces: PairLoss(score=SumLogp(beta=1.0), link=Hinge(delta=1.0), coef=1.0);
-  ChosenLikelihood(coef=0.1, average='row_sum'); TokenMean(); Given()
+  ChosenLikelihood(coef=0.1, average='row_sum'); TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (HALOs SLiCTrainer, by a digest; its broadcast of the
   regulariser is not copied).
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=slic
 """
 
@@ -29,5 +29,5 @@ def get_method() -> Method:
       pref.ChosenLikelihood(coef=0.1, average='row_sum'),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

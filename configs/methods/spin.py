@@ -12,7 +12,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: unverified.
 Evidence: verified in code (uclaml/SPIN spin/alignment/trainer.py, spin_loss);
   its rounds are files of samples, which a pipeline of commands makes.
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=spin --set=rollout.group_size=2
 """
 

@@ -9,7 +9,8 @@ Pieces: WinRate(with_self=0.0, against='group', center=0.0); GroupCenter();
   Reinforce(); SeqMeanTokenSum()
 Headline: unverified.
 Evidence: reconstructed (the form for groups of samples).
-Command: python -m experiments.train --config=configs/bandit.py --method=spo
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=spo
 spo@queue compares with the samples of earlier rollouts to the same prompt.
 """
 

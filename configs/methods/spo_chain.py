@@ -13,7 +13,7 @@ Evidence: verified in code (AIFrameResearch/SPO).
 Paper and code: all cuts are valued, one round of generation each; a KL penalty
   of 0.05 and whitening of the base trainer are left out, as not every released
   run has them.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=spo_chain
 """
 

@@ -16,7 +16,7 @@ Evidence: verified in code (AIFrameResearch/SPO).
 Paper and code: segments without an advantage are dropped, as in the code; a KL
   penalty of 0.05 and whitening of the base trainer are left out, as not every
   released run has them.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=spo_tree --set=method.rollout.segment_tokens=12
 """
 

@@ -12,7 +12,8 @@ Pieces: WinRate(temperature=1.0, with_self=1.0, against='group', center=0.0);
   margin_scale=0.0); CopyEvery(iterations=20)
 Headline: unverified.
 Evidence: verified in code (uclaml/SPPO, by a digest; rounds reconstructed).
-Command: python -m experiments.train --config=configs/bandit.py --method=sppo
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=sppo
 sppo@single has the probability of the pair in place of both win rates.
 """
 

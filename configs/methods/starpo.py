@@ -17,7 +17,7 @@ Paper and code: the code finds the ends of turns where a reward is not 0, which
   joins turns without reward; here they are those of the episode. Its values
   learn the two-level advantage plus V, here lambda-returns without discount;
   its -0.1 for a turn that is not an action is left to the task's reward.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=starpo --set=model.value_head=True
 """
 

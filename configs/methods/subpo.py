@@ -13,7 +13,8 @@ Evidence: read in paper (the formula); constants verified in code
   (manish-pra/non-additive-RL).
 Paper and code: main.py multiplies by the cumulative value of the prefix instead
   of future marginal gains.
-Command: python -m experiments.train --config=configs/coverage.py --method=subpo
+Command: python -m experiments.train --config=configs/worlds/coverage.py
+  --method=subpo
 """
 
 from rl_jax.method import Method

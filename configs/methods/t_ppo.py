@@ -15,7 +15,7 @@ Headline: up to 2.5 times the training efficiency at equal AIME24.
 Evidence: reconstructed from reviews and two digests; no code.
 Paper and code: not seen. Whiten is that of our PPO: of responses that end in
   this window it counts tokens of earlier ones, too.
-Command: python -m experiments.train --config=configs/windows.py
+Command: python -m experiments.train --config=configs/worlds/windows.py
   --method=t_ppo --set=model.value_head=True
 """
 

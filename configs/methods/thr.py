@@ -14,7 +14,7 @@ Evidence: reconstructed from public reviews; the influence from an
   implementation note of NTHR.
 Paper and code: official code not read. Memory: probabilities of all tokens of
   the group at every position, [B, T, G T].
-Command: python -m experiments.train --config=configs/arithmetic.py
+Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=thr
 """
 

@@ -12,7 +12,7 @@ Headline: unverified.
 Evidence: verified in code (verl rollout_corr_helper.py, a peer).
 Paper and code: peers differ: verl truncates from above, slime from both sides;
   verl may divide by the mean weight (normalize=True).
-Command: python -m experiments.train --config=configs/mismatch.py
+Command: python -m experiments.train --config=configs/worlds/mismatch.py
   --method=tis --set=model.path=runs/chain_warm
 """
 

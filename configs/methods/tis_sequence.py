@@ -12,7 +12,7 @@ Headline: unverified.
 Evidence: verified in code (verl rollout_corr_helper.py, a peer).
 Paper and code: the product over a long response is at the limit or near 0 for
   small mismatches; verl offers it beside the token level.
-Command: python -m experiments.train --config=configs/mismatch.py
+Command: python -m experiments.train --config=configs/worlds/mismatch.py
   --method=tis_sequence --set=model.path=runs/chain_warm
 """
 

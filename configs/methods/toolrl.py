@@ -13,7 +13,7 @@ Headline: 17% over the base model, 15% over SFT (BFCL and others, unverified).
 Evidence: reconstructed (qiancheng0/ToolRL rlla.py, by a digest).
 Paper and code: not here are the reward of length and the switch of weights at
   step 30, both off there.
-Command: python -m experiments.train --config=configs/function_calls.py
+Command: python -m experiments.train --config=configs/worlds/function_calls.py
   --method=toolrl --set=model.path=runs/calls_start
 """
 

@@ -13,7 +13,7 @@ Headline: Llama 3 8B: weighted self-consistency 55.5 to 61.5 (secondary source).
 Evidence: read in paper (excerpt), formula also in code of a peer (ROLL).
 Paper and code: ROLL uses the token ratio and advantages; the paper the
   unnormalised sequence ratio and rewards.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=topr --set=model.path=runs/chain_warm
 """
 

@@ -12,7 +12,7 @@ Pieces: TurnRewards(); TurnGAE(gamma=1.0, lam=0.95, bootstrap=False);
   lam=0.95, bootstrap=False)
 Headline: none.
 Evidence: reconstructed.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=turn_ppo --set=model.value_head=True
 """
 

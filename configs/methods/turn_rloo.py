@@ -10,7 +10,7 @@ Pieces: TurnRewards(); TurnLeaveOneOut(gamma=1.0); Reinforce();
   SeqMeanTokenSum()
 Headline: none.
 Evidence: reconstructed.
-Command: python -m experiments.train --config=configs/keydoor.py
+Command: python -m experiments.train --config=configs/worlds/keydoor.py
   --method=turn_rloo
 """
 

@@ -10,8 +10,8 @@ Headline: CLEVRER 50.4, 18.8 more than Video-R1 (7B).
 Evidence: verified in code (longmalongma/TW-GRPO).
 Paper and code: the weights of the code are not detached and their range counts
   padding; here without gradient, over trained positions. The soft reward for
-  sets of options is that of tasks.MultipleChoice.
-Command: python -m experiments.train --config=configs/multiple_choice.py
+  sets of options is that of worlds.MultipleChoice.
+Command: python -m experiments.train --config=configs/worlds/multiple_choice.py
   --method=tw_grpo
 """
 

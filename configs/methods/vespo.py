@@ -10,7 +10,7 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); VESPO(positive_power=2.0,
 Headline: unverified.
 Evidence: verified in code (trl, a peer).
 Paper and code: none seen.
-Command: python -m experiments.train --config=configs/stale.py
+Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=vespo --set=model.path=runs/chain_warm
 """
 

@@ -14,7 +14,7 @@ Headline: up to 50% relative over the 7B model.
 Evidence: verified in code (jefferyZhan/Griffon Vision-R1, by a digest), for one
   box of a prompt; its score of overlap is the generalised one, here that of the
   task.
-Command: python -m experiments.train --config=configs/boxes.py
+Command: python -m experiments.train --config=configs/worlds/boxes.py
   --method=vision_r1 --set=task.reward_weights="{'format': 1.0}"
 """
 

@@ -15,7 +15,7 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
 Headline: unverified.
 Evidence: reconstructed (the weight; that there is one is from a secondary
   source).
-Command: python -m experiments.train --config=configs/stepped.py
+Command: python -m experiments.train --config=configs/worlds/stepped.py
   --method=w_dpo --set=method.pairs.process=steps
   --set=model.path=runs/chain_warm
 """

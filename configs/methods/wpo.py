@@ -6,12 +6,12 @@ Change: against DPO, off-policy pairs count less, as if the data were on-policy.
 Defaults: beta 0.1 (DPO of TRL); weights at most 1.
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), weight=OnPolicy(), coef=1.0);
-  TokenMean(); Given()
+  TokenMean(); RecordedPairs()
 Headline: unverified.
 Evidence: verified in code (TRL dpo_trainer.py, use_weighting, in copies of it).
 Paper and code: TRL divides by the collision probability of each token, as here;
   the limit 1 is a clamp of the product over both responses.
-Command: python -m experiments.train --config=configs/preferences.py
+Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=wpo
 """
 
@@ -31,5 +31,5 @@ def get_method() -> Method:
       ),
     ),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )

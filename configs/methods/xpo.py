@@ -12,7 +12,8 @@ Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   trained='both')
 Headline: unverified.
 Evidence: verified in code (TRL xpo_trainer.py, by a digest).
-Command: python -m experiments.train --config=configs/bandit.py --method=xpo
+Command: python -m experiments.train --config=configs/worlds/bandit.py
+  --method=xpo
 """
 
 from rl_jax.method import Method

@@ -20,7 +20,7 @@ Evidence: reconstructed from reviews; code not readable.
 Paper and code: not seen. Examples are chosen by the tokens of the prompts, as
   the paper's embeddings are not known, and a failed prompt is sampled again in
   the place of a chunk that the allocation would give.
-Command: python -m experiments.train --config=configs/chain.py
+Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=xrpo --set=rollout.group_size=4 --set=rollout.max_prompt_tokens=192
   --set=model.config.max_positions=256
 """

@@ -25,7 +25,7 @@ Slow critics: targets are of the last weights here. With the slow copies of the
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/logged_episodes.py'
+_CONFIG = '--config=configs/worlds/logged_episodes.py'
 _TRAIN = (_CONFIG, '--workdir={out}', '--set=evaluation.every=0')
 _CRITICS = (
   *(*_TRAIN, '--method=digi_q', '--set=model.critic=shared'),
@@ -45,7 +45,7 @@ def _policy(count: int) -> tuple[Stage, Stage]:
         '--set=method.value_target=null',
         '--set=method.credit.BestAdvantage.threshold=0.02',
         *('--set=model.path={weak}', '--set=model.value_from={critics}'),
-        *('--set=iterations=60', '--set=rollout.logged_prompts=0'),
+        *('--set=iterations=60', '--set=rollout.recorded_prompts=0'),
         *('--set=rollout.num_prompts=64', f'--set=rollout.group_size={count}'),
         '--set=rollout.max_response_tokens=2',
         '--set=update.minibatch_prompts=64',
@@ -53,7 +53,7 @@ def _policy(count: int) -> tuple[Stage, Stage]:
     ),
     Stage(
       name=f'success_{count}',
-      binary='step_values',
+      binary='papers.preferences.step_values',
       flags=(_CONFIG, f'--policy={{{name}}}', '--out={out}.jsonl'),
     ),
   )

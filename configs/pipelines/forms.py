@@ -2,7 +2,7 @@
 
 For each number of fields a decoder of 83,000 parameters learns from 40 random
 episodes, of which those that filled all fields are renamed by what they reached
-(experiments.relabelled_forms).
+(experiments.papers.episodes.relabelled_forms).
 Command: python -m experiments.pipeline --pipeline=forms --workdir=runs/forms
 Cost: a minute of a CPU core.
 Expected: 13% of held-out forms of three fields are solved, 3% of four.
@@ -15,7 +15,7 @@ FIELDS = (3, 4)
 
 
 def sizes(fields: int) -> dict[str, int]:
-  """Fields of configs/web_form.py for forms of that many fields."""
+  """Fields of configs/worlds/web_form.py for forms of that many fields."""
   page, turns = 2 * fields + 2, 2 * fields
   return {
     'task.fields': fields,
@@ -28,7 +28,7 @@ def sizes(fields: int) -> dict[str, int]:
 
 def _stages(fields: int) -> tuple[Stage, ...]:
   form = tuple(f'--set={key}={x}' for key, x in sizes(fields).items())
-  task = '--config=configs/web_form.py'
+  task = '--config=configs/worlds/web_form.py'
   # The instruction, and a page and an action a turn.
   whole_episode = 2 * fields + 1 + 2 * fields * (2 * fields + 4)
   return (
@@ -42,7 +42,7 @@ def _stages(fields: int) -> tuple[Stage, ...]:
     ),
     Stage(
       name=f'rows_{fields}',
-      binary='relabelled_forms',
+      binary='papers.episodes.relabelled_forms',
       flags=(*(task, *form, '--out={out}.jsonl', '--episodes=40'),),
     ),
     Stage(

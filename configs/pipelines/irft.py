@@ -18,7 +18,7 @@ Source: "Boosting Tool Use of Large Language Models via Iterative Reinforced
 
 from experiments.pipelines.stages import Stage
 
-_TRAIN = ('--config=configs/calculator.py', '--workdir={out}')
+_TRAIN = ('--config=configs/worlds/calculator.py', '--workdir={out}')
 
 
 def get_stages() -> tuple[Stage, ...]:
@@ -28,7 +28,7 @@ def get_stages() -> tuple[Stage, ...]:
       name='warm',
       flags=(
         *(*_TRAIN, '--method=sft', '--set=iterations=300'),
-        *('--set=rollout.logged_prompts=64', '--set=rollout.num_prompts=64'),
+        *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
         *('--set=rollout.group_size=1', '--set=evaluation.every=300'),
         '--set=optimizer.learning_rate=2e-3',
       ),

@@ -14,7 +14,7 @@ ROUNDS = 3
 
 def get_stages() -> tuple[Stage, ...]:
   """A warm start and ROUNDS trainings with a frozen reference each."""
-  config = '--config=configs/preferences.py'
+  config = '--config=configs/worlds/preferences.py'
   warm = Stage(
     name='round_0',
     flags=(
@@ -28,7 +28,7 @@ def get_stages() -> tuple[Stage, ...]:
       flags=(
         *(config, '--method=online_dpo', '--workdir={out}'),
         *(f'--set=seed={number}', f'--set=model.path={{round_{number - 1}}}'),
-        *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+        *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
         *('--set=rollout.group_size=8', '--set=iterations=60'),
         '--set=optimizer.learning_rate=3e-4',
       ),

@@ -14,7 +14,7 @@ Source: "Pre-Trained Language Models for Interactive Decision-Making", its data
 from experiments.pipelines.form_clones import clone_flags
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/web_form.py'
+_CONFIG = '--config=configs/worlds/web_form.py'
 _TRAIN = (_CONFIG, '--workdir={out}')
 _RL = (
   *(*_TRAIN, '--method=turn_rloo', '--set=iterations=30'),
@@ -34,7 +34,7 @@ def get_stages() -> tuple[Stage, ...]:
     ),
     Stage(
       name='rows',
-      binary='relabelled_forms',
+      binary='papers.episodes.relabelled_forms',
       flags=(_CONFIG, '--out={out}.jsonl'),
     ),
     Stage(name='clone', flags=clone_flags('untrained', 'rows', 60, 250)),

@@ -21,7 +21,7 @@ Source: "Learning Strategic Language Agents in the Werewolf Game with Iterative
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/spoken_kuhn.py'
+_CONFIG = '--config=configs/worlds/spoken_kuhn.py'
 _TRAIN = (_CONFIG, '--workdir={out}')
 
 
@@ -30,7 +30,7 @@ def _round(number: int, start: str) -> tuple[Stage, Stage]:
   return (
     Stage(
       name=rows,
-      binary='latent_strategies',
+      binary='papers.episodes.latent_strategies',
       flags=(_CONFIG, f'--checkpoint={{{start}}}', '--out={out}.jsonl'),
     ),
     Stage(

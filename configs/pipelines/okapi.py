@@ -22,11 +22,11 @@ Source: Okapi, "Instruction-tuned Large Language Models in Multiple Languages
   Task, translator and all sizes are ours.
 """
 
-from configs import languages
+from configs.worlds import languages
 from experiments.pipelines import sums
 from experiments.pipelines.stages import Stage
 
-_TRAIN = ('--config=configs/languages.py', '--workdir={out}')
+_TRAIN = ('--config=configs/worlds/languages.py', '--workdir={out}')
 _SFT = '--set=model.path={sft}'
 ERRORS = (0.0, 0.05, 0.1)  # of the translator, a letter
 
@@ -41,7 +41,7 @@ def _parts(field: str, values: tuple[str, ...]) -> tuple[str, ...]:
 def get_stages() -> tuple[Stage, ...]:
   """Supervised data are unequal; rankings and samples are not."""
   sampled = (
-    *(*_TRAIN, _SFT, '--set=rollout.logged_prompts=0'),
+    *(*_TRAIN, _SFT, '--set=rollout.recorded_prompts=0'),
     *_parts('weight', ('1.0',) * len(languages.LETTERS)),
   )
   gold_0 = ("{{'places': 0.0}}",) * len(languages.LETTERS)
@@ -67,7 +67,7 @@ def get_stages() -> tuple[Stage, ...]:
         *(*_TRAIN, _SFT, '--method=reward_model@rankings'),
         "--set=task=PreferenceRows(path='{rankings}.jsonl')",
         *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
-        *('--set=rollout.logged_prompts=64', '--set=iterations=600'),
+        *('--set=rollout.recorded_prompts=64', '--set=iterations=600'),
         '--set=evaluation.every=0',
       ),
     ),

@@ -22,7 +22,7 @@ Source: PIT, "Enable Language Models to Implicitly Learn Self-Improvement From
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = ('--config=configs/repair.py', '--workdir={out}')
+_CONFIG = ('--config=configs/worlds/repair.py', '--workdir={out}')
 _TRAIN = (*_CONFIG, '--set=evaluation.every=0')
 _PLAIN = '--set=model.path={plain}'
 _PROMPT = '--set=rollout.max_prompt_tokens=12'
@@ -50,7 +50,7 @@ def _rl(start: str, task: str, seed: int) -> tuple[str, ...]:
   """GRPO by the gap only."""
   return (
     *(*_TRAIN, '--method=grpo', f'--set=model.path={{{start}}}', task, _PROMPT),
-    *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+    *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
     *('--set=rollout.group_size=8', '--set=optimizer.learning_rate=3e-4'),
     *('--set=method.losses.KLPenalty.coef=0.1', f'--set=seed={seed}'),
     '--add=method.shaping=NonStop(penalty=-5.0)',
@@ -97,7 +97,7 @@ def get_stages() -> tuple[Stage, ...]:
       name='samples',
       flags=(
         *(*_TRAIN, '--method=reinforce', _PLAIN, '--set=iterations=60'),
-        *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=128'),
+        *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=128'),
         *('--set=rollout.group_size=8', '--set=guards.log_rollouts=128'),
         '--set=optimizer.learning_rate=0.0',
       ),

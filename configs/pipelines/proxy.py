@@ -11,7 +11,7 @@ from experiments.pipelines.stages import Stage
 
 def get_stages() -> tuple[Stage, ...]:
   """Comparisons first, samples second."""
-  config = '--config=configs/proxy.py'
+  config = '--config=configs/worlds/proxy.py'
   return (
     Stage(
       name='reward_model',

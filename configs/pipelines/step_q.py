@@ -19,10 +19,10 @@ Source: "Enhancing Decision-Making for LLM Agents via Step-Level Q-Value
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/logged_moves.py'
+_CONFIG = '--config=configs/worlds/logged_moves.py'
 _TRAIN = (
   *(_CONFIG, '--workdir={out}', '--set=evaluation.every=0'),
-  '--set=rollout.logged_prompts=64',
+  '--set=rollout.recorded_prompts=64',
 )
 
 
@@ -38,7 +38,7 @@ def get_stages() -> tuple[Stage, ...]:
     ),
     Stage(
       name='pairs',
-      binary='step_values',
+      binary='papers.preferences.step_values',
       flags=(_CONFIG, '--policy={warm}', '--out={out}.jsonl'),
     ),
     Stage(
@@ -51,7 +51,7 @@ def get_stages() -> tuple[Stage, ...]:
     ),
     Stage(
       name='result',
-      binary='step_values',
+      binary='papers.preferences.step_values',
       flags=(
         *(_CONFIG, '--policy={warm}', '--values={values}'),
         '--out={out}.jsonl',

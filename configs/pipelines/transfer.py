@@ -37,7 +37,7 @@ def _moves(game: str, episodes: int) -> Stage:
   """Rows of random games."""
   return Stage(
     name=f'{game}_moves',
-    binary='walk_rows',
+    binary='papers.episodes.walk_rows',
     flags=(
       *(_config(game), '--noise=1.0', f'--episodes={episodes}'),
       '--out={out}.jsonl',
@@ -58,7 +58,7 @@ def _legal() -> Stage:
       *(_config('tic_tac_toe'), '--workdir={out}', '--method=sft'),
       f'--set=task=Mixture(parts=({parts}))',
       *('--set=model.path={untrained}', '--set=rollout.turns=null'),
-      *('--set=rollout.logged_prompts=128', '--set=rollout.num_prompts=128'),
+      *('--set=rollout.recorded_prompts=128', '--set=rollout.num_prompts=128'),
       *('--set=rollout.group_size=1', '--set=rollout.max_prompt_tokens=24'),
       *('--set=rollout.max_response_tokens=3', f'--set=iterations={STEPS}'),
       *('--set=evaluation.every=0', '--set=update.minibatch_prompts=128'),

@@ -14,7 +14,7 @@ Source: Lambert et al., "Tulu 3: Pushing Frontiers in Open Language Model
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/preferences.py'
+_CONFIG = '--config=configs/worlds/preferences.py'
 
 
 def get_stages() -> tuple[Stage, ...]:
@@ -23,7 +23,7 @@ def get_stages() -> tuple[Stage, ...]:
   slow = ('--set=optimizer.learning_rate=1e-4', '--set=iterations=100')
   verified = (
     *(_CONFIG, '--method=rlvr', '--workdir={out}', '--set=model.path={dpo}'),
-    *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+    *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
     *('--set=rollout.group_size=8', '--set=iterations=200'),
     '--set=optimizer.learning_rate=3e-4',
   )

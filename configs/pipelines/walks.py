@@ -12,7 +12,7 @@ Expected: experiments/papers/episodes/README.md says how they begin.
 
 from experiments.pipelines.stages import Stage
 
-_CONFIG = '--config=configs/keydoor.py'
+_CONFIG = '--config=configs/worlds/keydoor.py'
 _SMALL = (
   *('--set=model.config.num_layers=1', '--set=model.config.width=32'),
   *('--set=model.config.num_heads=2', '--set=model.config.num_kv_heads=2'),
@@ -28,7 +28,7 @@ def _letters(name: str, noise: float, steps: int) -> list[Stage]:
   return [
     Stage(
       name=f'rows_{name}',
-      binary='walk_rows',
+      binary='papers.episodes.walk_rows',
       flags=(
         *(_CONFIG, '--set=task.words=letter', f'--noise={noise}'),
         '--out={out}.jsonl',
@@ -58,7 +58,10 @@ def _words(name: str) -> Stage:
       f'--set=task=RecordedWalks(task={task},noise=1.0,num_logged=1,'
       f'turns={_TURNS})',
       *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
-      *('--set=rollout.logged_prompts=64', '--set=update.minibatch_prompts=64'),
+      *(
+        '--set=rollout.recorded_prompts=64',
+        '--set=update.minibatch_prompts=64',
+      ),
       f'--set=rollout.turns.max_turns={_TURNS}',
       f'--set=rollout.turns.max_turn_tokens={tokens}',
       f'--set=rollout.max_response_tokens={_TURNS * (tokens + _TOLD)}',

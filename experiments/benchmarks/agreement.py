@@ -26,11 +26,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flags import configuration
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
+from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.learning import statistics
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform
-from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
@@ -70,7 +70,7 @@ def measured(mesh) -> dict:
   params = params_lib.init_params(own, key, mesh)
   engine = make_engine(
     own,
-    rollouts.SamplingConfig(),
+    decoding.SamplingConfig(),
     EngineConfig(group_size=G, max_response_tokens=T),
     mesh=mesh,
   )

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from configs.methods import dpo
+from rl_jax.data.recorded import logged_rows
 from rl_jax.learning import batch as batch_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
@@ -19,7 +20,6 @@ from rl_jax.learning.state import sharded_state
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
 from rl_jax.planning import costs
-from rl_jax.rollouts.logged import logged_rows
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.methods import grpo
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.learning import batch
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
@@ -20,8 +22,6 @@ from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.models import params as params_lib
 from rl_jax.planning import programs
-from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
 
@@ -80,7 +80,7 @@ class Stages:
   def __init__(self, cfg, shape, stage, mesh, options=Options()):
     engine = make_engine(
       cfg,
-      rollouts.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
+      decoding.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
       EngineConfig(
         group_size=shape.group_size,
         max_response_tokens=shape.new_tokens,

@@ -16,15 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.benchmarks import timing
-from rl_jax import rollouts
+from rl_jax import decoding
+from rl_jax.decoding.engine import Engine, EngineConfig, make_engine
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episode_prompts import EpisodePrompts
+from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.planning import costs
-from rl_jax.rollouts.engine import Engine, EngineConfig, make_engine
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.stop import make_stop
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly
 from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.base import Example, TaskTraits
@@ -111,7 +111,7 @@ class Turns:
     self.engine = self._timed(
       make_engine(
         cfg,
-        rollouts.SamplingConfig(eos_ids=()),
+        decoding.SamplingConfig(eos_ids=()),
         EngineConfig(
           group_size=shape.group_size,
           max_response_tokens=self._size,
@@ -135,9 +135,9 @@ class Turns:
     self.device_seconds: list[float] = []  # of each turn
     self._again = jax.jit(
       functools.partial(
-        rollouts.generate,
+        decoding.generate,
         cfg=cfg,
-        sampling=rollouts.SamplingConfig(eos_ids=()),
+        sampling=decoding.SamplingConfig(eos_ids=()),
         max_new_tokens=shape.new_tokens,
       )
     )

@@ -22,16 +22,16 @@ import jax
 
 from experiments.benchmarks import stages, timing
 from experiments.flags import configuration
-from rl_jax import rollouts
+from rl_jax import decoding
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.method import Method
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
-from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import assembly
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
@@ -84,7 +84,7 @@ class Rollouts:
     self._params = params_lib.init_params(cfg, self._key, mesh)
     self._engine = make_engine(
       cfg,
-      rollouts.SamplingConfig(),  # no end token
+      decoding.SamplingConfig(),  # no end token
       EngineConfig(group_size=_GROUP.value, max_response_tokens=_TOKENS.value),
       mesh,
     )

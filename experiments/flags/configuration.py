@@ -129,7 +129,7 @@ def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
     partners=(),
     rollout=RolloutConfig(
       num_prompts=batch_size,
-      logged_prompts=batch_size,
+      recorded_prompts=batch_size,
       group_size=1,
       max_prompt_tokens=lengths.max_prompt_tokens,
       max_response_tokens=lengths.max_response_tokens,

@@ -1,4 +1,4 @@
-"""How a policy learns rows of recorded forms (configs/web_form.py)."""
+"""How a policy learns rows of recorded forms (configs/worlds/web_form.py)."""
 
 
 def clone_flags(
@@ -9,10 +9,10 @@ def clone_flags(
   start, rows: names of earlier stages. prompt_tokens: of the longest row.
   """
   return (
-    *('--config=configs/web_form.py', '--workdir={out}', '--method=sft'),
+    *('--config=configs/worlds/web_form.py', '--workdir={out}', '--method=sft'),
     f'--set=model.path={{{start}}}',
     f"--set=task=PreferenceRows(path='{{{rows}}}.jsonl')",
-    *('--set=rollout.turns=null', '--set=rollout.logged_prompts=64'),
+    *('--set=rollout.turns=null', '--set=rollout.recorded_prompts=64'),
     *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
     f'--set=rollout.max_prompt_tokens={prompt_tokens}',
     *('--set=rollout.max_response_tokens=3', f'--set=iterations={iterations}'),

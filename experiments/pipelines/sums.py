@@ -1,6 +1,6 @@
-"""Flags that recipes on 2-digit sums share: `configs/preferences.py`."""
+"""Flags that recipes on 2-digit sums share: `configs/worlds/preferences.py`."""
 
-CONFIG = ('--config=configs/preferences.py', '--workdir={out}')
+CONFIG = ('--config=configs/worlds/preferences.py', '--workdir={out}')
 # Answers of the data only, by likelihood.
 WARM = (
   *CONFIG,
@@ -10,7 +10,7 @@ WARM = (
 )
 # Samples instead of data, and the learning rate for them.
 DRAWN = (
-  *('--set=rollout.logged_prompts=0', '--set=rollout.num_prompts=32'),
+  *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
   *('--set=rollout.group_size=8', '--set=guards.log_rollouts=32'),
 )
 SAMPLES = (*DRAWN, '--set=optimizer.learning_rate=3e-4')

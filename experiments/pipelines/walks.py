@@ -4,15 +4,15 @@ import dataclasses
 
 import numpy as np
 
-from rl_jax.tasks.environments.key_door import Layout
-from rl_jax.tasks.environments.key_door_words import ACTIONS, told
+from rl_jax.worlds.key_door import Layout
+from rl_jax.worlds.key_door_words import ACTIONS, told
 
 
 @dataclasses.dataclass(frozen=True)
 class Walks:
   """What can be reached in a grid, from the start, state 0.
 
-  prompts: of each state, as in tasks.LoggedMoves. next_SA: states after the
+  prompts: of each state, as in worlds.LoggedMoves. next_SA: states after the
   actions. goal_S: 1 at the goal, which is not left.
   """
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from experiments.flags import configuration
 from rl_jax.config import DiagnosticsConfig, EvaluationConfig, ExperimentConfig
+from rl_jax.measures import influence as influence_lib
 from rl_jax.planning import memory_check
 from rl_jax.records import metrics
-from rl_jax.runs import influence as influence_lib
 from rl_jax.runs.loop import Trainer
 
 _PREFIX = 'influence/'

@@ -24,7 +24,8 @@ PARTS = {
   'Pieces': 'GroupCenter(); GroupScale(eps=1e-06, ddof=1); TokenMean()',
   'Headline': 'unverified.',
   'Evidence': 'verified in code (verl recipe dapo).',
-  'Command': 'python -m experiments.train --config=configs/arithmetic.py '
+  'Command': 'python -m experiments.train '
+  '--config=configs/worlds/arithmetic.py '
   '--method=dapo',
 }
 EVIDENCE = ('verified in code', 'read in paper', 'reconstructed')

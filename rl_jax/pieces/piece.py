@@ -54,7 +54,7 @@ class Piece:
   # own. Code asks `isinstance(piece, Loss)`.
   role: ClassVar[str] = ''
   # Whether the piece learns from recorded responses, which
-  # `rollout.logged_prompts` reads.
+  # `rollout.recorded_prompts` reads.
   from_data: ClassVar[bool] = False
   # Whether the piece reads the labels of recorded responses.
   labelled: ClassVar[bool] = False

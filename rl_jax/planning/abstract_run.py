@@ -13,6 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.data import recorded
+from rl_jax.data.recorded_checks import reads_mismatched
+from rl_jax.decoding import turn_decode
+from rl_jax.decoding.generate import start_trajectories
 from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
@@ -20,9 +24,6 @@ from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.planning import described_rows
-from rl_jax.rollouts import logged, turn_decode
-from rl_jax.rollouts.generate import start_trajectories
-from rl_jax.rollouts.logged_checks import reads_mismatched
 from rl_jax.runs import draft_model, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
@@ -71,7 +72,7 @@ def _of_episodes(engine, params, traj, key, config):
   if not config.task.traits.rewrites:
     most = config.rollout.turn_limits.max_observation_tokens
   array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
-  said = turn_decode.Said(
+  said = turn_decode.Observations(
     ids_BO=array((rows, most), jnp.int32),
     length_B=array((rows,), jnp.int32),
     live_B=array((rows,), bool),
@@ -111,7 +112,7 @@ def _of_data(config, traj):
   """What rows from data say of themselves, of the kinds of the first one."""
   task = config.task
   record = task.logged(task.example('train', 0))[0]
-  found = logged.extras_of(
+  found = recorded.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )
   B, T = traj.response_BT.shape
@@ -171,7 +172,7 @@ class AbstractRun:
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
     traj = _wrapped(traj, config.method.wrapper)
-    if config.rollout.logged_prompts:
+    if config.rollout.recorded_prompts:
       traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)

@@ -21,12 +21,12 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.decoding.drafts.settings import PreviousResponses, in_evaluations
+from rl_jax.decoding.rounding import TRAINER
 from rl_jax.models import params as params_lib
 from rl_jax.models import spec, transformer
 from rl_jax.planning import abstract_run
 from rl_jax.planning.sizes import Sizes
-from rl_jax.rollouts.drafts import PreviousResponses, in_evaluations
-from rl_jax.rollouts.rounding import TRAINER
 from rl_jax.runs import draft_model, judges, reward_models
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib

@@ -6,6 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from rl_jax.decoding import decode, turn_decode
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.slots import shares_prompts
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
@@ -18,9 +21,6 @@ from rl_jax.models import (
   transformer,
 )
 from rl_jax.pieces.logits.transforms import policy_names
-from rl_jax.rollouts import decode, turn_decode
-from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.slots import shares_prompts
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -78,7 +78,7 @@ class Sizes:
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
-    prompts = max(0, rollout.num_prompts - rollout.logged_prompts)
+    prompts = max(0, rollout.num_prompts - rollout.recorded_prompts)
     prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from rl_jax import checks
+from rl_jax.data.recorded_checks import check_logged
+from rl_jax.episodes import partners, turns
+from rl_jax.judging.learned_checks import check_learned
 from rl_jax.method import Method
 from rl_jax.pieces.logits.transforms import policy_names
-from rl_jax.rollouts import lagged, partners, turns, windows
-from rl_jax.rollouts.learned_checks import check_learned
-from rl_jax.rollouts.logged_checks import check_logged
+from rl_jax.rollouts import lagged, windows
 
 
 def check(config: Any) -> None:
@@ -61,7 +62,7 @@ def _check_devices(config: Any) -> None:
     ('rollout.parts', rollout.parts - 1),
     ('rollout.turns', rollout.turns),
     ('rollout.window_tokens', rollout.window_tokens),
-    ('rollout.logged_prompts', rollout.logged_prompts),
+    ('rollout.recorded_prompts', rollout.recorded_prompts),
     ('rollout.speculative', rollout.speculative),
     ('rollout.cache_tokens', rollout.cache_tokens),
     ('judges', config.judges),
@@ -86,7 +87,7 @@ def _check_parts(rollout: Any, method: Method) -> None:
   for name, value in (
     ('rollout.turns', rollout.turns),
     ('rollout.window_tokens', rollout.window_tokens),
-    ('rollout.logged_prompts', rollout.logged_prompts or None),
+    ('rollout.recorded_prompts', rollout.recorded_prompts or None),
     ('method.rollout', method.rollout),
   ):
     if value is not None:

@@ -15,20 +15,25 @@ import jax
 import numpy as np
 
 from rl_jax.checks import checked, chosen, ranged
-from rl_jax.method import Method
-from rl_jax.pieces.ops.rivals import BEATS
-from rl_jax.pieces.roles import CreditContext, RolloutWrapper
-from rl_jax.rollouts import compared, responses, rounding
-from rl_jax.rollouts.drafts import Drafts
-from rl_jax.rollouts.engine import Engine, EngineConfig
-from rl_jax.rollouts.host_selector import PromptSelector
-from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
-from rl_jax.rollouts.judges import NO_JUDGES, Judges
-from rl_jax.rollouts.learned import (
+from rl_jax.decoding import rounding
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.engine import Engine, EngineConfig
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.turns import TurnConfig
+from rl_jax.judging import compared
+from rl_jax.judging.judges import NO_JUDGES, Judges
+from rl_jax.judging.learned import (
   NO_LEARNED,
   LearnedRewards,
   with_learned,
 )
+from rl_jax.judging.verifiers import token_inputs
+from rl_jax.method import Method
+from rl_jax.pieces.ops.rivals import BEATS
+from rl_jax.pieces.roles import CreditContext, RolloutWrapper
+from rl_jax.rollouts import responses
+from rl_jax.rollouts.host_selector import PromptSelector
+from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import (
   Round,
@@ -37,9 +42,6 @@ from rl_jax.rollouts.rounds import (
   total_rewards,
 )
 from rl_jax.rollouts.sampler import Sampler
-from rl_jax.rollouts.stop import make_stop
-from rl_jax.rollouts.turns import TurnConfig
-from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
@@ -59,7 +61,7 @@ class RolloutConfig:
     share them. Memory and speed only. None: each slot has room for a whole one.
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
-  logged_prompts: of num_prompts, those whose rows are the responses that the
+  recorded_prompts: of num_prompts, those whose rows are the responses that the
   task's data hold (tasks.base.Logged) instead of samples.
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
@@ -70,8 +72,9 @@ class RolloutConfig:
     rollouts.lagged; each costs a copy of the trained weights. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
-    tokens, sooner where drafts are right, see rollouts.speculative; of a draft
-    model tokens of the same distribution, unless its coupling is 'uniform'.
+    tokens, sooner where drafts are right, see decoding.drafts.speculative; of a
+    draft model tokens of the same distribution, unless its coupling is
+    'uniform'.
     None: none. Evaluations have them too, but look nothing up in previous
     responses.
   """
@@ -88,7 +91,7 @@ class RolloutConfig:
   cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
   window_tokens: int | None = ranged(None, 1)
-  logged_prompts: int = ranged(0, 0)
+  recorded_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
   parts: int = ranged(1, 1)
   staleness: int = ranged(0, 0)

@@ -79,10 +79,10 @@ def check(rollout: Any, max_logp_gap: float | None) -> None:
   staleness = rollout.staleness
   if not staleness:
     return
-  if rollout.logged_prompts == rollout.num_prompts:
+  if rollout.recorded_prompts == rollout.num_prompts:
     raise ValueError(
       f'rollout.staleness = {staleness}, but all rows are data '
-      f'(rollout.logged_prompts = {rollout.logged_prompts}): set it to 0'
+      f'(rollout.recorded_prompts = {rollout.recorded_prompts}): set it to 0'
     )
   if max_logp_gap is not None:
     raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax.rollouts.stop import Stop
+from rl_jax.decoding.stop import Stop
 from rl_jax.runtime import processes
 from rl_jax.types import Trajectories
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import checks
-from rl_jax.rollouts.resumed import Recorded
+from rl_jax.episodes.resumed import Recorded
 from rl_jax.rollouts.rounds import Round
 from rl_jax.runtime import processes
 from rl_jax.types import POLICY, Trajectories

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from rl_jax.decoding.stop import Stop
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.stop import Stop
 from rl_jax.tasks.base import Example
 
 _NOTHING = -1  # no prompt, no token

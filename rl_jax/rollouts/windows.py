@@ -216,7 +216,7 @@ def check(rollout: Any, method: Method) -> None:
     )
   excluded = {
     'rollout.turns': rollout.turns,
-    'rollout.logged_prompts': rollout.logged_prompts or None,
+    'rollout.recorded_prompts': rollout.recorded_prompts or None,
     'method.group_filter': method.group_filter,
     'method.rollout': method.rollout,
   }

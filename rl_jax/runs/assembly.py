@@ -13,27 +13,29 @@ import jax
 from rl_jax import config as config_lib
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.decoding.drafts.settings import in_evaluations
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episode_prompts import EpisodePrompts
+from rl_jax.episodes.episodes import Episodes
+from rl_jax.judging import reward_names
+from rl_jax.judging.judges import NO_JUDGES, Judges
+from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
 from rl_jax.learning import model_checks
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
+from rl_jax.measures import best_of
+from rl_jax.measures.influence import Probe
 from rl_jax.method import Method, idle_pieces
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
 from rl_jax.rollouts.collect import Judging
-from rl_jax.rollouts.drafts import in_evaluations
-from rl_jax.rollouts.engine import EngineConfig, make_engine
-from rl_jax.rollouts.episode_prompts import EpisodePrompts
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.sampling import SamplingConfig
-from rl_jax.rollouts.stop import make_stop
-from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of, draft_model, loaded_policies, reward_names
+from rl_jax.runs import draft_model, loaded_policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import Evaluator, sampling_of
 from rl_jax.runs.held_out import HeldOut
-from rl_jax.runs.influence import Probe
 from rl_jax.runs.judges import make_judges
 from rl_jax.runs.partners import make_partners
 from rl_jax.runs.policies import Policies

@@ -6,10 +6,10 @@ from typing import Any
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.decoding.drafts import acceptance
+from rl_jax.decoding.drafts.settings import DraftModel
 from rl_jax.models import platform as platform_lib
 from rl_jax.models import transformer
-from rl_jax.rollouts import acceptance
-from rl_jax.rollouts.drafts import DraftModel
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.reward_models import check_tokens
 from rl_jax.runtime import mesh as mesh_lib

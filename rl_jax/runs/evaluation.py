@@ -10,20 +10,20 @@ import numpy as np
 
 from rl_jax import randomness
 from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.decoding.engine import Engine
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episodes import Episodes
+from rl_jax.judging.judges import NO_JUDGES, Judges
+from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
+from rl_jax.measures import best_of, consensus
 from rl_jax.pieces.logits import TopK, TopP
-from rl_jax.rollouts.engine import Engine
-from rl_jax.rollouts.episodes import Episodes
-from rl_jax.rollouts.judges import NO_JUDGES, Judges
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
   Texts,
   fetch_responses,
   own_rows,
 )
-from rl_jax.rollouts.sampling import SamplingConfig
-from rl_jax.rollouts.stop import make_stop
-from rl_jax.rollouts.verifiers import TextVerifier, TokenVerifier
-from rl_jax.runs import best_of, consensus
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base

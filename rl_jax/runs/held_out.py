@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from rl_jax.data.recorded import LoggedSource
 from rl_jax.learning.measure import measure
 from rl_jax.learning.update import Batch
-from rl_jax.rollouts.logged import LoggedSource
 from rl_jax.runs.stages import Stages
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib

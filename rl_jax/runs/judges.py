@@ -7,15 +7,15 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.stop import make_stop
+from rl_jax.judging.judge_questions import Question
+from rl_jax.judging.judges import NO_JUDGES, Asked, Judges, Reader
+from rl_jax.judging.rubric import Reviser
 from rl_jax.models import critic, transformer
 from rl_jax.models import platform as platform_lib
 from rl_jax.models.judge_source import Judge
-from rl_jax.rollouts.engine import EngineConfig, make_engine
-from rl_jax.rollouts.judge_questions import Question
-from rl_jax.rollouts.judges import NO_JUDGES, Asked, Judges, Reader
-from rl_jax.rollouts.rubric import Reviser
-from rl_jax.rollouts.sampling import SamplingConfig
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
 from rl_jax.runtime.platform import Platform

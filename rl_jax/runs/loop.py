@@ -28,10 +28,11 @@ import jax.numpy as jnp
 
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
+from rl_jax.episodes.episodes import OPPONENT
 from rl_jax.learning.update import Batch
+from rl_jax.measures.entropy_change import EntropyChange
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
-from rl_jax.rollouts.episodes import OPPONENT
 from rl_jax.rollouts.host_selector import SavedSelector
 from rl_jax.rollouts.lagged import LaggedWeights
 from rl_jax.rollouts.rounds import metrics_of
@@ -40,7 +41,6 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.callbacks import Callbacks
 from rl_jax.runs.counters import Counters
-from rl_jax.runs.entropy_change import EntropyChange
 from rl_jax.runs.row_watch import RowWatch
 from rl_jax.runs.saving import Saver
 from rl_jax.runs.stopping import SessionClock
@@ -136,7 +136,7 @@ class Trainer:
     """
     counters, total = self.counters, self.config.iterations
     rollout = self.config.rollout
-    recorded = rollout.logged_prompts == rollout.num_prompts
+    recorded = rollout.recorded_prompts == rollout.num_prompts
     clock = SessionClock(self.config.stopping.session_seconds)
     row = self.writer.last
     with (
@@ -263,7 +263,7 @@ class Trainer:
       rounds=rounds,
       first_serial=self.counters.group_serial,
       arrays=rollout_log.arrays(
-        traj, metrics, prompts, self.config.rollout.logged_prompts > 0
+        traj, metrics, prompts, self.config.rollout.recorded_prompts > 0
       ),
       prompts=prompts,
       tokenizer=self.parts.policy.tokenizer,

@@ -6,14 +6,14 @@ from typing import Any
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.candidate_log_probs import LogProbs
+from rl_jax.episodes.partners import NO_PARTNERS, Asked, Partners
+from rl_jax.judging.judges import Reader
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.partner_source import Partner
-from rl_jax.rollouts.candidate_log_probs import LogProbs
-from rl_jax.rollouts.engine import EngineConfig, make_engine
-from rl_jax.rollouts.judges import Reader
-from rl_jax.rollouts.partners import NO_PARTNERS, Asked, Partners
-from rl_jax.rollouts.sampling import SamplingConfig
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import judges
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform

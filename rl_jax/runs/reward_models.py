@@ -8,13 +8,13 @@ from absl import logging
 import jax
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.data.completions import closing_ids
+from rl_jax.judging.learned import NO_LEARNED, LearnedRewards
 from rl_jax.learning.learned_reward import Scorer, learned_rewards
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import platform as platform_lib
 from rl_jax.models import transformer
 from rl_jax.models.reward_source import RewardModel
-from rl_jax.rollouts.completions import closing_ids
-from rl_jax.rollouts.learned import NO_LEARNED, LearnedRewards
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
@@ -48,7 +48,7 @@ def resolved(
   if not model.value_head:
     raise ValueError(
       f'reward model {source.name!r}: {source.path} has no value head; train '
-      'one: --config=configs/preferences.py --method=reward_model '
+      'one: --config=configs/worlds/preferences.py --method=reward_model '
       f'--set=model.path={source.path} --set=model.value_head=True'
     )
   weights = source.head_weights

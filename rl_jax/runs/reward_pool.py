@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.runs import reward_names
+from rl_jax.judging import reward_names
 from rl_jax.verification.pool import VerifierPool
 from rl_jax.verification.sessions import SessionPool
 

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
 from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
@@ -23,8 +25,6 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.logged import LoggedSet, LoggedSource
-from rl_jax.rollouts.logged_checks import check_recorded, reads_mismatched
 from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
@@ -47,10 +47,10 @@ def read_rows(
   """
   rollout, method = config.rollout, config.method
   prompts = records = None
-  if rollout.logged_prompts < rollout.num_prompts:
+  if rollout.recorded_prompts < rollout.num_prompts:
     prompts = sampled()
     method.wrapper.check(_context(config, prompts))
-  if rollout.logged_prompts:
+  if rollout.recorded_prompts:
     records = read_records(config, policy)
   return prompts, records
 
@@ -96,7 +96,7 @@ def make_held_out(
 ) -> HeldOut | None:
   """For runs on recorded rows whose split of evaluation has some, too."""
   settings, rollout = config.evaluation, config.rollout
-  if not (settings.every and settings.split and rollout.logged_prompts):
+  if not (settings.every and settings.split and rollout.recorded_prompts):
     return None
   if not config.task.num_prompts(settings.split):
     return None
@@ -105,7 +105,7 @@ def make_held_out(
     selector=None,  # all of them, in order
     score=stages.score,
     mesh=stages.engine.mesh,
-    num_prompts=rollout.logged_prompts,
+    num_prompts=rollout.recorded_prompts,
     mismatched=reads_mismatched(config.method),
   )
   return HeldOut(source, stages, settings.num_prompts)
@@ -136,7 +136,7 @@ def make_source(
   judging: Judging,
   key: jax.Array,
 ) -> Any:
-  """The source that rollout.logged_prompts asks for; rows: of read_rows.
+  """The source that rollout.recorded_prompts asks for; rows: of read_rows.
 
   judging: of samples, see runs.reward_models, runs.judges.
   """
@@ -166,7 +166,7 @@ def make_source(
       selector=_host_selector(selector, task, records, key),
       score=stages.score,
       mesh=stages.engine.mesh,
-      num_prompts=rollout.logged_prompts,
+      num_prompts=rollout.recorded_prompts,
       mismatched=reads_mismatched(config.method),
     )
 
@@ -174,11 +174,11 @@ def make_source(
     return sampler(prompts, rollout, stages.score)
   if prompts is None:
     return logged(records, chooses, key)
-  count = rollout.num_prompts - rollout.logged_prompts
+  count = rollout.num_prompts - rollout.recorded_prompts
   fewer = dataclasses.replace(rollout, num_prompts=count)
   sampled = sampler(prompts, fewer, unscored)
   # Draws of its own: it reads other prompts than are sampled for.
-  other = jax.random.fold_in(key, rollout.logged_prompts)
+  other = jax.random.fold_in(key, rollout.recorded_prompts)
   return MixedSource(
     sampled, logged(records, ShuffledPass(), other), stages.score
   )
@@ -285,7 +285,8 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
   unknown = sorted(missing.keys() - _ABSENT.keys())
   if unknown:
     raise ValueError(
-      f'rollout.logged_prompts mixes data and samples, of which only one kind '
+      f'rollout.recorded_prompts mixes data and samples, of which only one '
+      f'kind '
       f'has {", ".join(unknown)}: set it to 0 or to rollout.num_prompts'
     )
   B = len(traj.weight_B)

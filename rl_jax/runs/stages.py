@@ -19,6 +19,9 @@ import numpy as np
 
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.decoding import sampling
+from rl_jax.decoding.engine import Engine, make_engine, on_own_mesh
+from rl_jax.decoding.stop import make_stop
 from rl_jax.learning import batch as batch_lib
 from rl_jax.learning import model_checks, token_log
 from rl_jax.learning import score as score_lib
@@ -27,9 +30,6 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import Batch
 from rl_jax.models import packing, transformer
-from rl_jax.rollouts import sampling
-from rl_jax.rollouts.engine import Engine, make_engine, on_own_mesh
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import Metrics, TrainState, Trajectories
@@ -189,7 +189,7 @@ def update(
   """learn on one rollout; also the number of optimizer steps.
 
   length_NG: of the responses, on the host; it chooses one of two programs.
-  probe: measures every step, see runs.influence.
+  probe: measures every step, see measures.influence.
   """
   # On the host: the order is a small function of (seed, iteration, epoch).
   traj, functions = batch.traj, stages.functions

@@ -16,17 +16,17 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
+from rl_jax.decoding.drafts.settings import PromptLookup
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
 from rl_jax.planning import abstract_run, collectives, programs
 from rl_jax.planning.targets import Target
 from rl_jax.rollouts.collect import RolloutConfig
-from rl_jax.rollouts.drafts import PromptLookup
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import Arithmetic
+from rl_jax.worlds import Arithmetic
 
 pytestmark = pytest.mark.compilers
 

@@ -38,7 +38,7 @@ def run(name, *arguments, **environment):
     (('bandits', 'grpo'), ["'bandits'", "mean 'bandit'", 'arithmetic']),
     (
       ('configs/bandits.py', 'grpo'),
-      ['configs/bandits.py: no such file', "mean 'configs/bandit.py'"],
+      ['configs/bandits.py: no such file', "mean 'configs/worlds/bandit.py'"],
     ),
     (('/tmp/bandits.py', 'grpo'), ['/tmp/bandits.py: no such file']),
     (
@@ -65,7 +65,11 @@ def test_of_two_values_on_a_command_line_none_is_chosen():
   """Whichever comes last."""
   done = run(
     'train',
-    *('--config=configs/bandit.py', '--workdir=runs/none', '--print_config'),
+    *(
+      '--config=configs/worlds/bandit.py',
+      '--workdir=runs/none',
+      '--print_config',
+    ),
     *('--set=seed=1', '--set=seed=2'),
   )
   assert done.returncode == 2
@@ -111,7 +115,7 @@ def test_every_binary_has_that_help_and_an_example(path):
 def test_changes_are_applied_after_additions():
   """--set may change the piece that --add has appended."""
   config = configuration.build(
-    'configs/bandit.py',
+    'configs/worlds/bandit.py',
     'grpo',
     ['method.weights.ClipCovDrop.fraction=0.5', 'rollout.group_size=4'],
     ['method.weights=ClipCovDrop(fraction=0.1)'],
@@ -193,7 +197,7 @@ def test_the_configuration_can_be_printed(tmp_path):
   """Complete JSON on stdout, without training."""
   done = run(
     'train',
-    '--config=configs/bandit.py',
+    '--config=configs/worlds/bandit.py',
     '--method=dapo',
     '--set=seed=5',
     '--print_config',
@@ -215,7 +219,7 @@ def test_sft_and_evaluate_take_a_mesh(tmp_path):
     flags = devices if more is mesh else ''
     done = run(
       'sft',
-      '--config=configs/bandit.py',
+      '--config=configs/worlds/bandit.py',
       '--steps=4',
       '--evaluate_every=4',
       '--batch_size=8',
@@ -229,7 +233,7 @@ def test_sft_and_evaluate_take_a_mesh(tmp_path):
     done = run(
       'evaluate',
       f'--checkpoint={tmp_path / "one"}',
-      '--data=configs/bandit.py',
+      '--data=configs/worlds/bandit.py',
       '--num_samples=4',
       '--max_new_tokens=2',
       *more,
@@ -255,7 +259,7 @@ def test_warm_start_training_and_evaluation(tmp_path):
   warm, work = tmp_path / 'warm', tmp_path / 'run'
   done = run(
     'sft',
-    '--config=configs/bandit.py',
+    '--config=configs/worlds/bandit.py',
     '--steps=30',
     '--evaluate_every=10',
     '--batch_size=8',
@@ -272,7 +276,7 @@ def test_warm_start_training_and_evaluation(tmp_path):
     done = run(
       'evaluate',
       f'--checkpoint={checkpoint}',
-      '--data=configs/bandit.py',
+      '--data=configs/worlds/bandit.py',
       '--num_samples=4',
       '--max_new_tokens=2',
       f'--out={tmp_path / "rows.json"}',
@@ -286,7 +290,7 @@ def test_warm_start_training_and_evaluation(tmp_path):
   assert before['pass_at_4'] >= before['pass_at_2'] >= before['avg_at_4']
   train = (
     'train',
-    '--config=configs/bandit.py',
+    '--config=configs/worlds/bandit.py',
     f'--set=model.path={warm}',
     '--set=iterations=20',
     f'--workdir={work}',

@@ -30,7 +30,10 @@ def call(*arguments):
 @pytest.mark.parametrize(
   ('name', 'arguments'),
   [
-    ('sweep', ('--config=configs/bandit.py', '--method=grpo', '--seeds=1')),
+    (
+      'sweep',
+      ('--config=configs/worlds/bandit.py', '--method=grpo', '--seeds=1'),
+    ),
     ('search', SEARCH),
   ],
 )

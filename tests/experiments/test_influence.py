@@ -5,7 +5,7 @@ import pytest
 from experiments import influence
 from experiments.flags import configuration
 from experiments.reports import influence_run
-from rl_jax.runs.influence import acts
+from rl_jax.measures.influence import acts
 
 FOUND = {
   'cos': 0.5,

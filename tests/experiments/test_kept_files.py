@@ -6,7 +6,7 @@ import pathlib
 import jax
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from experiments.flags import outputs
 from rl_jax.models import params
 from rl_jax.models.files import model_dir

@@ -208,7 +208,8 @@ def test_a_stage_ignores_what_the_pipeline_ignores():
 RECIPE = """
 from experiments.pipelines.stages import Stage
 
-SMALL = ('--config=configs/bandit.py', '--method=grpo', '--workdir={out}',
+SMALL = ('--config=configs/worlds/bandit.py', '--method=grpo',
+         '--workdir={out}',
          '--set=evaluation.every=0', '--set=verifier.num_workers=0',
          '--set=rollout.num_prompts=4', '--set=iterations=40',
          '--set=checkpoint.every=1')
@@ -243,7 +244,7 @@ def small_stages(name):
       first = not any('model.path' in flag for flag in own)
       own.append(f'--set=iterations={150 if first else 3}')
       own += [*(SMALL if first else ()), '--set=evaluation.num_prompts=16']
-      sums = '--config=configs/preferences.py' in own
+      sums = '--config=configs/worlds/preferences.py' in own
       if sums and not any(flag.startswith('--set=task=') for flag in own):
         own.append('--set=task.task.digits=1')
     stages.append(dataclasses.replace(stage, flags=tuple(own)))

@@ -8,12 +8,12 @@ from absl.testing import flagsaver
 import jax
 import pytest
 
-from configs import arithmetic, keydoor
 from configs.methods import grpo
+from configs.worlds import arithmetic, keydoor
 from experiments import play
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
-from rl_jax.tasks import KeyDoor
+from rl_jax.worlds import KeyDoor
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 from absl import flags
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from experiments import prompt_information
 from rl_jax.overrides import override
 from rl_jax.runs.loop import Trainer

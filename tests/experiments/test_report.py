@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from experiments import report
 from experiments.flags import configuration
 from experiments.reports import curves as report_curves
@@ -20,7 +20,7 @@ from experiments.reports import rollouts as report_rollouts
 from experiments.reports import workdirs as workdirs_lib
 from experiments.tables import result_checks
 from rl_jax import serialization
-from rl_jax.tasks import Arithmetic
+from rl_jax.worlds import Arithmetic
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)>\u2028'
 

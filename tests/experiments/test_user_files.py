@@ -34,7 +34,7 @@ class HalfWeight(Weight):
 """
 CONFIG = """
 import dataclasses
-from configs import bandit
+from configs.worlds import bandit
 from task import Letters
 VARIANTS = {
   'half': ('task.bonus=0.5', 'seed=2'),
@@ -58,7 +58,7 @@ def get_method():
 """
 TASK = """
 import dataclasses
-from rl_jax.tasks import Bandit
+from rl_jax.worlds import Bandit
 
 @dataclasses.dataclass(frozen=True)
 class Letters(Bandit):
@@ -286,13 +286,14 @@ def test_a_configuration_is_a_file_in_and_out(mine):
 
 
 def test_files_beside_each_other_keep_their_names(mine):
-  """configs/bandit.py is ours from anywhere, unless there is one here."""
-  assert configuration.build('configs/bandit.py').task.num_contexts == 8
+  """configs/worlds/bandit.py is ours from anywhere, unless there is one
+  here."""
+  assert configuration.build('configs/worlds/bandit.py').task.num_contexts == 8
   pathlib.Path('configs').mkdir()
-  shutil.copy(mine / 'config.py', 'configs/bandit.py')
+  shutil.copy(mine / 'config.py', 'configs/worlds/bandit.py')
   shutil.copy(mine / 'task.py', 'configs/task.py')
-  assert configuration.build('configs/bandit.py').task.bonus == 0.25
-  path = ROOT / 'configs/bandit.py'
+  assert configuration.build('configs/worlds/bandit.py').task.bonus == 0.25
+  path = ROOT / 'configs/worlds/bandit.py'
   assert not hasattr(configuration.build(str(path)).task, 'bonus')
 
 

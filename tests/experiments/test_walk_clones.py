@@ -4,15 +4,15 @@ import itertools
 
 import pytest
 
-from experiments import walk_rows
 from experiments.flags import configuration
+from experiments.papers.episodes import walk_rows
 from experiments.pipelines.stages import commands, load
-from rl_jax.rollouts.logged import LoggedSet
+from rl_jax.data.recorded import LoggedSet
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.tasks import draws
 
 STAGES = commands(load('walks'), 'runs')
-KEYDOOR = 'configs/keydoor.py'
+KEYDOOR = 'configs/worlds/keydoor.py'
 
 
 def config_of(stage):

@@ -181,7 +181,7 @@ WRONG = {
     *each('workdirs', (*PATHS, 'run1', 'run2'), '--out=x.jsonl'),
     *each('out', ('', 'folder', 'nowhere/x'), '--workdirs=run2'),
   ],
-  'best_of_wins': [
+  'papers.preferences.best_of_wins': [
     *each('workdir', (*PATHS, 'run1', 'run2'), '--reference=run2'),
     *each('n', ('', '0', 'x', '99'), '--workdir=run1', '--reference=run1'),
   ],
@@ -326,7 +326,7 @@ def place(tmp_path_factory):
   (place / 'run1').mkdir()
   (place / 'run1/metrics.jsonl').write_text('{"step": 1, "reward/mean": 1}\n')
   script = (
-    'import jax, sys; from configs import bandit;'
+    'import jax, sys; from configs.worlds import bandit;'
     'from rl_jax.models.files import model_dir;'
     'from rl_jax.models import params; import dataclasses;'
     'from rl_jax.models.tokenizer import ByteTokenizer;'

@@ -11,12 +11,12 @@ SEARCH = (
 )
 # Command -> [(arguments, what the line of error says)].
 WRONG = {
-  'abstention': [
+  'papers.abstention.abstention': [
     (['--config=clues', '--policy=x', f'--level={x}'], f'--level={float(x)}: ')
     for x in ('0', '1.5', 'inf')
   ]
   + [(['--config=clues', '--policy=x', '--seed=-1'], '--seed=-1: ')],
-  'deal': [
+  'papers.decoding.deal': [
     (['--checkpoint=x', f'--{name}={x}'], f'--{name}={x}: expected numbers')
     for name in ('weights', 'tokens')
     for x in ('', 'x', '0,x', 'nan')
@@ -42,13 +42,13 @@ WRONG = {
     for flag in ('--reward_model', '--dtype=float32', '--pad_token=p')
   ],
   'influence': [(['--config=run.json'], '--config=run.json does not say what')],
-  'latent_strategies': [
+  'papers.episodes.latent_strategies': [
     (
       ['--config=spoken_kuhn', '--checkpoint=x', '--out=y', '--seed=-1'],
       '--seed=-1: ',
     ),
   ],
-  'relabelled_forms': [
+  'papers.episodes.relabelled_forms': [
     (
       ['--config=web_form', '--out=y', '--set=rollout.turns=null'],
       'rollout.turns = None: ',
@@ -71,13 +71,13 @@ WRONG = {
       '--set=optimizer.learning_rate=1: --field says which',
     ),
   ],
-  'step_values': [
+  'papers.preferences.step_values': [
     (
       ['--config=logged_moves', '--policy=x', '--out=y', '--seed=-1'],
       '--seed=-1: ',
     ),
   ],
-  'step_labels': [
+  'papers.worlds.step_labels': [
     (['--config=chain', '--policy=x', '--out=y', '--seed=-1'], '--seed=-1: '),
     (
       ['--config=chain', '--policy=x', '--out=y', '--first=4000'],
@@ -119,7 +119,7 @@ WRONG = {
       "reward_weights names ['outcom'], but the components are ['outcome']",
     ),
   ],
-  'walk_rows': [
+  'papers.episodes.walk_rows': [
     (
       ['--config=keydoor', '--out=y', '--noise=nan'],
       '--noise=nan: expected a number',

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from experiments.flags import configuration
 from rl_jax.learning import update
 from rl_jax.learning.statistics import Forward, model_needs
@@ -27,8 +27,8 @@ from rl_jax.runs import assembly, loop, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.serialization import from_json
-from rl_jax.tasks import Arithmetic
 from rl_jax.types import LEARNED
+from rl_jax.worlds import Arithmetic
 
 pytestmark = [pytest.mark.devices, pytest.mark.usefixtures('no_mesh_left')]
 

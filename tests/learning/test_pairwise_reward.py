@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.data.completions import encode_logged
 from rl_jax.learning import pairwise_reward
 from rl_jax.learning.final_values import final_values
 from rl_jax.learning.learned_reward import Scorer
@@ -14,8 +15,8 @@ from rl_jax.learning.statistics import Forward
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.ops.rivals import BEATS, KINDS, rivals
-from rl_jax.rollouts.completions import encode_logged
-from rl_jax.tasks import Arithmetic, JoinedPairs, RulePairs
+from rl_jax.tasks import JoinedPairs, RulePairs
+from rl_jax.worlds import Arithmetic
 
 SEPARATOR, EOS = (4, 3), (1,)
 

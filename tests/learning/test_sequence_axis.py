@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts, types
+from rl_jax import decoding, models, types
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.pieces.statistics import Certainty, GroupDivergence, GroupProbs
@@ -38,7 +38,7 @@ def make_inputs(cfg, tokens, mesh):
     models.spec.abstract(models.specs(cfg)),
   )
   prompt_mask_NP = np.arange(P)[None] >= rng.integers(0, P, (N, 1))
-  traj = rollouts.start_trajectories(
+  traj = decoding.start_trajectories(
     rng.integers(0, 26, (N, P)),
     prompt_mask_NP.astype('float32'),
     np.arange(N),

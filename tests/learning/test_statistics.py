@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
@@ -168,7 +168,7 @@ def test_the_sampling_temperature_is_replayed(tiny):
   The invariant that every iteration watches as rollout/logp_gap_max.
   """
   params, traj = tiny.params(), tiny.rollout()
-  start = rollouts.start_trajectories(
+  start = decoding.start_trajectories(
     traj.prompt_NP,
     traj.prompt_mask_NP,
     traj.prompt_id_N,
@@ -178,12 +178,12 @@ def test_the_sampling_temperature_is_replayed(tiny):
 
   @jax.jit
   def compute(params):
-    drawn = rollouts.generate(
+    drawn = decoding.generate(
       params,
       tiny.CFG,
       start,
       jax.random.key(1),
-      rollouts.SamplingConfig(temperature=tiny.TEMPERATURE, eos_ids=(2,)),
+      decoding.SamplingConfig(temperature=tiny.TEMPERATURE, eos_ids=(2,)),
       max_new_tokens=5,
     )
     logp = [

@@ -16,8 +16,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 import numpy as np
 import pytest
 
-from configs import bandit
-from rl_jax import models, rollouts, types
+from configs.worlds import bandit
+from rl_jax import decoding, models, types
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import params as params_lib
@@ -85,7 +85,7 @@ def scored(cfg, mesh, whole_model):
     return sum(parts).sum(), stats
 
   rng = np.random.default_rng(0)
-  traj = rollouts.start_trajectories(
+  traj = decoding.start_trajectories(
     rng.integers(0, V, (N, P)),
     np.ones((N, P)),
     np.arange(N),
@@ -174,7 +174,7 @@ def test_a_token_is_drawn_without_whole_logits(greedy):
   rng = np.random.default_rng(0)
   logits_BV = np.float32(rng.normal(size=(32, V)) * 4)
   uniform_B = rng.random(32, np.float32)
-  draw = functools.partial(rollouts.sample_token, greedy=greedy)
+  draw = functools.partial(decoding.sample_token, greedy=greedy)
   one = jax.jit(draw)(logits_BV, uniform_B)
   mesh = make_mesh((2, 2, 2))
   with jax.set_mesh(mesh):

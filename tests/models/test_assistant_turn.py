@@ -2,9 +2,9 @@
 
 import pytest
 
+from rl_jax.data.completions import closing_ids, encode_logged
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import ByteTokenizer, HFTokenizer
-from rl_jax.rollouts.completions import closing_ids, encode_logged
 from rl_jax.tasks.base import Example, Logged
 
 USER = {'role': 'user', 'content': 'hi'}

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import heads, mixed_precision, transformer
@@ -45,7 +45,7 @@ def sampled(tiny):
   }
   params['model'] = params['model'] | {'layers': layers}
   traj = tiny.rollout()
-  traj = rollouts.start_trajectories(
+  traj = decoding.start_trajectories(
     traj.prompt_NP,
     traj.prompt_mask_NP,
     traj.prompt_id_N,
@@ -54,9 +54,9 @@ def sampled(tiny):
   )
   traj = jax.jit(
     functools.partial(
-      rollouts.generate,
+      decoding.generate,
       cfg=half,
-      sampling=rollouts.SamplingConfig(eos_ids=(3,)),
+      sampling=decoding.SamplingConfig(eos_ids=(3,)),
       max_new_tokens=MAX_RESPONSE,
     )
   )(params, traj=traj, key=jax.random.key(2))

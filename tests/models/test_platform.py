@@ -8,9 +8,9 @@ import types
 import jax
 import pytest
 
-from configs import arithmetic
 from configs.methods import grpo
-from rl_jax import models, serialization, tasks
+from configs.worlds import arithmetic
+from rl_jax import models, serialization, worlds
 from rl_jax.models import platform as platform_lib
 from rl_jax.models.source import ModelSource
 from rl_jax.runs import assembly
@@ -104,7 +104,7 @@ def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
     platform_lib.choose_attention('cudnn', TPU, 'bfloat16', 64)
   source = ModelSource(config=models.presets.tiny(), attention='splash')
   with pytest.raises(ValueError, match=r"'splash' .*is cpu.* auto, plain$"):
-    policy_lib.load(source, tasks.Arithmetic(), 0, None)
+    policy_lib.load(source, worlds.Arithmetic(), 0, None)
   with pytest.raises(ValueError, match=r'mesh.sequence = 2 .* auto, plain$'):
     platform_lib.choose_attention('splash', TPU, 'bfloat16', 64, spans=2)
   with pytest.raises(ValueError, match="'flash'.*auto, plain"):

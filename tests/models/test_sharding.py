@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
 from rl_jax.models import params as params_lib
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -31,12 +31,12 @@ EXPERTS = dataclasses.replace(
   CFG, num_experts=4, experts_per_token=2, expert_products='chosen'
 )
 N, G, P, T = 8, 2, 5, 6
-SAMPLING = rollouts.SamplingConfig(eos_ids=(2,))
+SAMPLING = decoding.SamplingConfig(eos_ids=(2,))
 
 
 def compute(cfg, params, traj):
   """Rollout, then hidden states and gradients of a log-prob."""
-  out = rollouts.generate(
+  out = decoding.generate(
     params, cfg, traj, jax.random.key(1), SAMPLING, max_new_tokens=T
   )
 
@@ -69,7 +69,7 @@ def make_inputs(mesh, cfg=CFG):
   prompt_NP = np.random.default_rng(0).integers(3, 13, (N, P))
   mask_NP = np.ones((N, P))
   mask_NP[3, :3] = 0
-  traj = rollouts.start_trajectories(
+  traj = decoding.start_trajectories(
     prompt_NP, mask_NP, np.arange(N), group_size=G, max_response_tokens=T
   )
   if mesh is not None:
@@ -115,7 +115,7 @@ def test_rollout_states_and_gradients_on_a_mesh(shape, cfg):
 def sampled(params, traj, sampling=SAMPLING):
   """The responses of one jitted rollout."""
   generate = jax.jit(
-    rollouts.generate, static_argnames=('cfg', 'max_new_tokens')
+    decoding.generate, static_argnames=('cfg', 'max_new_tokens')
   )
   out = generate(
     params, CFG, traj, jax.random.key(1), sampling, max_new_tokens=T
@@ -125,7 +125,7 @@ def sampled(params, traj, sampling=SAMPLING):
 
 def test_without_an_end_token():
   """E2. An empty constant in a shard_map aborts the compiler of jax 0.11.2."""
-  endless = rollouts.SamplingConfig()
+  endless = decoding.SamplingConfig()
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
   with jax.set_mesh(mesh):
     found = sampled(*make_inputs(mesh), endless)

@@ -19,7 +19,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.loop import Trainer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
-from rl_jax.tasks import Bandit
+from rl_jax.worlds import Bandit
 
 TOKENIZER = policy_lib.task_tokenizer(Bandit())
 MODEL = ModelConfig(

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import tokenizers
 
+from rl_jax.decoding.stop import make_stop
 from rl_jax.models import chat_template
 from rl_jax.models import tokenizer as tokenizer_lib
 from rl_jax.models.files import gguf_import, tokenizer_files
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer, HFTokenizer
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.tasks import ChatTemplate, Example, PlainTemplate, encode_prompt
 
 TEXTS = ('', 'the 3 tests', 'wörld\n\t日本 🙂', 'a<b & "c"')

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models import ModelConfig, spec, specs
 from rl_jax.models.source import ModelSource
 from rl_jax.planning import costs, memory_plan, roofline

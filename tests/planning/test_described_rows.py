@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.pieces import row_inputs
 from rl_jax.planning import abstract_run, described_rows
 

@@ -6,7 +6,7 @@ import logging
 import jax
 import pytest
 
-from configs import bandit, keydoor
+from configs.worlds import bandit, keydoor
 from experiments.flags import configuration
 from rl_jax.models import ModelConfig, presets, spec, specs
 from rl_jax.models.source import ModelSource

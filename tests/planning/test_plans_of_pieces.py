@@ -7,17 +7,18 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from configs import bandit, preferences
+from configs.worlds import bandit, preferences
 from experiments.flags import configuration
+from rl_jax.decoding import SamplingConfig
+from rl_jax.decoding.beam_search import beam_search
+from rl_jax.decoding.generate import start_trajectories
 from rl_jax.models import ModelConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.planning import abstract_run, memory_plan
-from rl_jax.rollouts import SamplingConfig, wrappers
-from rl_jax.rollouts.beam_search import beam_search
-from rl_jax.rollouts.generate import start_trajectories
+from rl_jax.rollouts import wrappers
 from rl_jax.runtime import mesh as mesh_lib
 
 SMALL = ModelConfig(

@@ -6,13 +6,13 @@ import types
 import jax.numpy as jnp
 import numpy as np
 
-from configs import bandit
+from configs.worlds import bandit
+from rl_jax.decoding.stop import make_stop
 from rl_jax.learning import token_log
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.overrides import override
 from rl_jax.records import rollout_log
 from rl_jax.rollouts.rounds import Round
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs import stages as stages_lib
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import on_devices, validate
 from rl_jax.overrides import override
 from rl_jax.rollouts.wrappers.guided import HintGuided

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
-from rl_jax import rollouts
+from configs.worlds import bandit
+from rl_jax import decoding
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.learning.batch import make_batch
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
@@ -19,10 +21,8 @@ from rl_jax.pieces import credit, losses, selection
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts import collect
-from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
 from rl_jax.runtime import mesh as mesh_lib
@@ -144,7 +144,7 @@ def run(
   )
   engine = make_engine(
     None,
-    rollouts.SamplingConfig(),
+    decoding.SamplingConfig(),
     EngineConfig(group_size=G, max_response_tokens=2),
     mesh,
   )

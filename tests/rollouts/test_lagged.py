@@ -2,7 +2,7 @@
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override
 from rl_jax.rollouts import lagged
@@ -30,7 +30,7 @@ def test_what_cannot_be_stale_is_refused(toy):
     validate(stale)
   stale = override(stale, 'guards.max_logp_gap', 'null')
   validate(stale)
-  logged = override(stale, 'rollout.logged_prompts', '8')
+  logged = override(stale, 'rollout.recorded_prompts', '8')
   with pytest.raises(ValueError, match='staleness = 2, but all rows are data'):
     lagged.check(logged.rollout, None)
   with pytest.raises(ValueError, match=r'staleness = -1 is outside \[0'):

@@ -7,24 +7,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import windows as config_module
 from configs.methods import dapo, grpo
-from rl_jax import rollouts
+from configs.worlds import windows as config_module
+from rl_jax import decoding
 from rl_jax.config import validate
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.judging.learned import LearnedRewards
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.learning.score import with_scores
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts import windows
 from rl_jax.rollouts.collect import Judging, RolloutConfig
-from rl_jax.rollouts.engine import EngineConfig, make_engine
 from rl_jax.rollouts.host_selector import HostSelector
-from rl_jax.rollouts.learned import LearnedRewards
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import Chain
 from rl_jax.types import PAD, POLICY
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.worlds import Chain
 
 N, T, WINDOW = 2, 6, 2
 # Length of the response of each group serial; 9 never ends by itself.
@@ -65,7 +65,7 @@ def collector():
   task = Chain(min_operations=1, max_operations=2, num_train=20)
   engine = make_engine(
     None,
-    rollouts.SamplingConfig(),
+    decoding.SamplingConfig(),
     EngineConfig(group_size=1, max_response_tokens=T),
     mesh,
   )

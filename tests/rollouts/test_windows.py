@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models, rollouts
+from rl_jax import decoding, models
+from rl_jax.decoding import decode
+from rl_jax.decoding import slots as decode_slots
 from rl_jax.learning import statistics
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
-from rl_jax.rollouts import decode
-from rl_jax.rollouts import slots as decode_slots
 
 # The window ends within the prompt, within a block and across blocks.
 CFG = models.ModelConfig(
@@ -34,7 +34,7 @@ def start():
   rng = np.random.default_rng(5)
   mask_NP = np.ones((N, P))
   mask_NP[1:3, :4] = 0
-  return rollouts.start_trajectories(
+  return decoding.start_trajectories(
     rng.integers(4, CFG.vocab_size, (N, P)),
     mask_NP,
     np.arange(N),
@@ -57,12 +57,12 @@ def test_log_probs_agree(monkeypatch, slots, widths, most_places):
     lambda x: jnp.asarray(rng.normal(0.3, 0.5, x.shape), jnp.float32),
     spec.abstract(models.specs(CFG)),
   )
-  traj = rollouts.generate(
+  traj = decoding.generate(
     params,
     CFG,
     start(),
     jax.random.key(1),
-    rollouts.SamplingConfig(eos_ids=(2,)),
+    decoding.SamplingConfig(eos_ids=(2,)),
     max_new_tokens=T,
     slots=slots,
   )

@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models import presets
 from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params

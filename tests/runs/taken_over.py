@@ -34,7 +34,7 @@ from rl_jax.tasks import Example
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
-PATH = pathlib.Path(__file__).resolve().parents[1] / 'faults/fault_points.py'
+PATH = pathlib.Path(__file__).resolve().parents[1] / 'tools/fault_points.py'
 SPEC = importlib.util.spec_from_file_location('fault_points', PATH)
 fault_points = importlib.util.module_from_spec(SPEC)
 sys.modules['fault_points'] = fault_points

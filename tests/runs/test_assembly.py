@@ -7,20 +7,21 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.overrides import override
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly, directory, loop, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policies import Policies
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import Bandit, QuestionAnswer
+from rl_jax.tasks import QuestionAnswer
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.pool import VerifierConfig
+from rl_jax.worlds import Bandit
 
 
 @pytest.fixture(scope='module')

@@ -11,19 +11,19 @@ import jax
 import numpy as np
 import pytest
 
-from configs import keydoor
 from configs.methods import grpo, spiral, turn_ppo
+from configs.worlds import keydoor
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
 from rl_jax.tasks import MemoryWindow
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-PATH = pathlib.Path(__file__).parents[1] / 'faults' / 'kill_resume.py'
+PATH = pathlib.Path(__file__).parents[1] / 'tools' / 'kill_resume.py'
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
 
 
@@ -245,7 +245,8 @@ def test_a_killed_run_equals_a_whole_one(tmp_path):
   sys.modules['kill_resume'] = kill_resume
   spec.loader.exec_module(kill_resume)
   command = (
-    '{python} -m experiments.train --config=configs/keydoor.py --method=grpo '
+    '{python} -m experiments.train --config=configs/worlds/keydoor.py '
+    '--method=grpo '
     '--set=iterations=25 --set=checkpoint.every=1 --set=verifier.num_workers=2 '
     '--set=rollout.num_prompts=4 --set=rollout.turns.max_turns=8 '
     '--set=evaluation.every=0 --workdir={workdir}'

@@ -7,23 +7,17 @@ import sys
 
 import pytest
 
-from configs import keydoor
 from configs.methods import grpo
+from configs.worlds import keydoor
 from rl_jax.config import EvaluationConfig
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import loop
-from rl_jax.tasks import (
-  Arithmetic,
-  EvaluationSet,
-  KeyDoor,
-  Mixture,
-  MixturePart,
-  WithTools,
-)
+from rl_jax.tasks import EvaluationSet, Mixture, MixturePart, WithTools
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.verification.pool import VerifierConfig
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 

@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import EvaluationConfig, evaluated_tokens
+from rl_jax.decoding import engine
+from rl_jax.judging.judges import Asked, Judges
+from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.models.judge_source import Judge
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.logits import MinP, TopK, TopP
-from rl_jax.rollouts import engine
-from rl_jax.rollouts.judges import Asked, Judges
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import TextVerifier
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import EvaluationSet

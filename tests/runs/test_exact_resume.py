@@ -12,7 +12,7 @@ from rl_jax.pieces import losses
 from rl_jax.pieces.policies import Average, RandomPast
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
-from rl_jax.tasks import Arithmetic
+from rl_jax.worlds import Arithmetic
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.runs import directory, fingerprints

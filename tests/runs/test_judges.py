@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from rl_jax.judging.judge_questions import questions
 from rl_jax.models.judge_source import Judge
-from rl_jax.rollouts.judge_questions import questions
 from rl_jax.runs.judges import Encode
 from rl_jax.tasks.base import Example
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.source import ModelSource
@@ -16,7 +16,7 @@ from rl_jax.pieces.policies import CopyEvery, Loaded
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import fingerprints, loaded_policies, loop, policies
 from rl_jax.runs import policy as policy_lib
-from rl_jax.tasks import Bandit
+from rl_jax.worlds import Bandit
 
 pytestmark = pytest.mark.usefixtures('mesh')
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.overrides import override
 from rl_jax.runs import lock, loop
 from rl_jax.runs.guards import StopRunError

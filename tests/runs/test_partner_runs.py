@@ -8,15 +8,15 @@ import signal
 import jax
 import pytest
 
-from configs import keydoor
 from configs.methods import grpo
+from configs.worlds import keydoor
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.planning import memory_plan
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.turns import TurnConfig
 from rl_jax.runs import assembly, fingerprints, loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform

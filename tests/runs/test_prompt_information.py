@@ -7,17 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
-from rl_jax.overrides import override
-from rl_jax.runs.exploitability import log_probs
-from rl_jax.runs.policy import load
-from rl_jax.runs.prompt_information import (
+from rl_jax.measures.exploitability import log_probs
+from rl_jax.measures.prompt_information import (
   Draws,
   PromptInformation,
   information,
   make_scores,
   tokens_before,
 )
+from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
+from rl_jax.overrides import override
+from rl_jax.runs.policy import load
 from rl_jax.runtime import mesh as mesh_lib
 
 RNG = np.random.default_rng(0)

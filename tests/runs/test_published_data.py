@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
+from rl_jax.judging.learned import with_learned
 from rl_jax.models import params as params_lib
 from rl_jax.models.files import model_dir
 from rl_jax.models.judge_source import Judge, Revision
@@ -17,11 +18,10 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.planning import memory_plan
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.learned import with_learned
 from rl_jax.runs import loop, reward_models
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform
-from rl_jax.tasks import Bandit, Chain
+from rl_jax.worlds import Bandit, Chain
 
 pytestmark = pytest.mark.usefixtures('mesh')
 
@@ -162,7 +162,11 @@ def test_a_row_without_a_finite_score_counts_nowhere(toy):
     ((RewardModel(path='x', name='outcome'),), {}, "'outcome' is taken"),
     ((RewardModel(path='x'),) * 2, {}, "'learned' is taken"),
     ((Bandit(),), {}, 'which is not a RewardModel'),
-    ((RewardModel(path='x'),), {'rollout.logged_prompts': '4'}, 'leaves none'),
+    (
+      (RewardModel(path='x'),),
+      {'rollout.recorded_prompts': '4'},
+      'leaves none',
+    ),
   ],
 )
 def test_what_has_no_place_is_refused(toy, sources, changes, message):

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
 from rl_jax.overrides import override_all
 from rl_jax.records.metrics import read_jsonl

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.models.files import model_dir
 from rl_jax.overrides import override
 from rl_jax.runs import loop

@@ -6,28 +6,29 @@ import types
 import numpy as np
 import pytest
 
-from configs import chain, preferences
+from configs.worlds import chain, preferences
 from rl_jax.config import validate
+from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces import row_inputs
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.collect import Judging
-from rl_jax.rollouts.logged import LoggedSet, LoggedSource
-from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import loop, sources
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.scanned import program
 from rl_jax.runs.scanned import prompts as scanned_prompts
-from rl_jax.tasks import Arithmetic, EvaluationSet, RulePairs
+from rl_jax.tasks import EvaluationSet, RulePairs
+from rl_jax.worlds import Arithmetic
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
 SMALL = {
   'iterations': '4',
   'rollout.num_prompts': '8',
-  'rollout.logged_prompts': '8',
+  'rollout.recorded_prompts': '8',
   'evaluation.every': '0',
   'verifier.num_workers': '0',
   'model.config.num_layers': '1',
@@ -37,7 +38,8 @@ SMALL = {
 
 
 def small(method, **changes):
-  """configs/preferences.py with eight pairs; fields with __ for a dot."""
+  """configs/worlds/preferences.py with eight pairs; fields with __ for a
+  dot."""
   config = preferences.get_config(method)
   for path, text in {**SMALL, **changes}.items():
     config = override(config, path.replace('__', '.'), text)
@@ -130,7 +132,7 @@ def test_what_does_not_fit_is_refused(toy):
   """Before anything is compiled, with the field to change."""
   dpo = toy.get_method('dpo')
   validate(small(dpo))
-  refused(small(dpo, rollout__logged_prompts='0'), 'logged_prompts = 0')
+  refused(small(dpo, rollout__logged_prompts='0'), 'recorded_prompts = 0')
   refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
   with pytest.raises(ValueError, match='set it to 2'):
     check_recorded(small(dpo).task, 4, dpo)
@@ -213,7 +215,7 @@ def test_groups_of_both_kinds_have_the_fields_of_both(toy):
   np.testing.assert_array_equal(both.rewards['cluster_id'], [3, 4, -1, -1])
   np.testing.assert_array_equal(both.rewards['outcome'], [1, 1, 0, 0])
   strange = drawn.replace(extras={**drawn.extras, 'mine_B': drawn.weight_B})
-  with pytest.raises(ValueError, match='logged_prompts mixes .* mine_B'):
+  with pytest.raises(ValueError, match='recorded_prompts mixes .* mine_B'):
     sources._join(inputs, strange, rows)
 
 

@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
+from rl_jax.decoding.drafts import acceptance
 from rl_jax.overrides import override_all
 from rl_jax.planning import memory_plan
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts import acceptance
 from rl_jax.runs import loop
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')

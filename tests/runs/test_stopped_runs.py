@@ -21,7 +21,7 @@ from rl_jax.runs.callbacks import Callback, Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.row_watch import RowWatch
 from rl_jax.runtime.writer import sole_writer
-from rl_jax.tasks import Bandit
+from rl_jax.worlds import Bandit
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import StoppingConfig, validate
 from rl_jax.records import metric_names
 from rl_jax.runs import stopping

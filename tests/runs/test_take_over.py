@@ -28,7 +28,7 @@ def load(path):
 
 
 taken_over = load(ROOT / 'tests/runs/taken_over.py')
-kill_resume = load(ROOT / 'tests/faults/kill_resume.py')
+kill_resume = load(ROOT / 'tests/tools/kill_resume.py')
 FEW = [
   'between check and append, midway',
   'while arrays are written, ended',

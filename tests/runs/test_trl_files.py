@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from configs import preferences
+from configs.worlds import preferences
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.records.metrics import read_jsonl
@@ -52,7 +52,7 @@ def test_a_file_trains_as_it_is(name, chat_model, toy, tmp_path):
   for path, text in {
     'iterations': '2',
     'rollout.num_prompts': count,
-    'rollout.logged_prompts': count,
+    'rollout.recorded_prompts': count,
     'rollout.group_size': str(group_size),
     'rollout.max_prompt_tokens': '96',
     'rollout.max_response_tokens': '64',

@@ -118,7 +118,7 @@ def train(workdir, *arguments, method='grpo'):
   return [
     '-m',
     'experiments.train',
-    '--config=configs/bandit.py',
+    '--config=configs/worlds/bandit.py',
     f'--method={method}',
     f'--workdir={workdir}',
     "--set=task.reward_weights={'value': 1.0}",

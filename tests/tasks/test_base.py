@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 
-from rl_jax import tasks
+from rl_jax import tasks, worlds
 from rl_jax.serialization import from_json, to_json
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Task, TaskTraits
@@ -35,8 +35,8 @@ def test_an_unknown_component_is_named():
 @pytest.mark.parametrize(
   'task',
   [
-    tasks.Arithmetic(digits=2, reward_weights={'outcome': 2.0}),
-    tasks.Bandit(seed=3),
+    worlds.Arithmetic(digits=2, reward_weights={'outcome': 2.0}),
+    worlds.Bandit(seed=3),
     tasks.Countdown(grammar='full', template=tasks.ChatTemplate(system='S')),
     tasks.QuestionAnswer(
       sources={'train': 'a.jsonl'},

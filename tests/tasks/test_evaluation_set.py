@@ -7,8 +7,9 @@ import pytest
 
 from rl_jax import overrides, serialization
 from rl_jax.config import EvaluationConfig
-from rl_jax.tasks import Bandit, EvaluationSet, QuestionAnswer
+from rl_jax.tasks import EvaluationSet, QuestionAnswer
 from rl_jax.tasks.evaluation_set import judged
+from rl_jax.worlds import Bandit
 
 
 def own_task(tmp_path):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, GapSplit, PreferenceRows
+from rl_jax.tasks import GapSplit, PreferenceRows
+from rl_jax.worlds import Arithmetic
 
 SCORES = ([3, 1], [0.5, 0.5], [-1, 0], [2, 2.25], [0, 4])  # 2, 0, 1, 1/4, 4
 

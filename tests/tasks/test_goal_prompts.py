@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, GoalPrompts, PreferenceRows, RulePairs
+from rl_jax.tasks import GoalPrompts, PreferenceRows, RulePairs
+from rl_jax.worlds import Arithmetic
 
 PAIRS = RulePairs(Arithmetic(digits=1, signed=False))
 

@@ -21,7 +21,7 @@ from reasoning_gym.factory import DATASETS  # noqa: E402
 pytestmark = pytest.mark.filterwarnings(
   'ignore::pytest.PytestUnraisableExceptionWarning'
 )
-PATH = pathlib.Path(__file__).parents[1] / 'faults' / 'attack_scorers.py'
+PATH = pathlib.Path(__file__).parents[1] / 'tools' / 'attack_scorers.py'
 SPEC = importlib.util.spec_from_file_location('attack_scorers', PATH)
 attacks = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(attacks)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rl_jax.tasks import Chain, Countdown, Example, InMode
+from rl_jax.tasks import Countdown, Example, InMode
+from rl_jax.worlds import Chain
 
 PROBLEM = Example(prompt='3+4*2-9=', answer='5', id=0)
 STEPS = '<3+4=7;7*2=4;4-9=5>5'

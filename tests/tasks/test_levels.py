@@ -2,8 +2,9 @@
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, Bandit, KeyDoor, Levels, base
+from rl_jax.tasks import Levels, base
 from rl_jax.tasks.base import TaskTraits
+from rl_jax.worlds import Arithmetic, Bandit, KeyDoor
 
 TASK = Levels(tuple(Arithmetic(digits=n) for n in (1, 2)), num_train=9)
 

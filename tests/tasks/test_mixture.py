@@ -7,18 +7,16 @@ import json
 import jax
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax import serialization
 from rl_jax.config import EvaluationConfig
+from rl_jax.data.recorded import LoggedSet
+from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.logged import LoggedSet
-from rl_jax.rollouts.logged_checks import check_recorded
 from rl_jax.runs import loop
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
 from rl_jax.tasks import (
-  Arithmetic,
-  Bandit,
   EvaluationSet,
   Mixture,
   MixturePart,
@@ -28,6 +26,7 @@ from rl_jax.tasks import (
   TextWorld,
 )
 from rl_jax.verification.pool import VerifierConfig
+from rl_jax.worlds import Arithmetic, Bandit
 
 METHOD = 'configs.methods.mopps'
 

@@ -5,8 +5,9 @@ import pathlib
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, PreferenceRows, RulePairs
+from rl_jax.tasks import PreferenceRows, RulePairs
 from rl_jax.tasks.base import Logged, logged
+from rl_jax.worlds import Arithmetic
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
 FIVE = {'role': 'assistant', 'content': '5'}

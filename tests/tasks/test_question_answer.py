@@ -10,8 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
 from configs.methods import grpo
+from configs.worlds import bandit
 from rl_jax.config import EvaluationConfig
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override

@@ -5,7 +5,8 @@ import pytest
 
 from experiments.flags import configuration
 from rl_jax.pieces.roles import CreditContext, LossContext
-from rl_jax.tasks import Arithmetic, Motifs, ReferencedPairs
+from rl_jax.tasks import ReferencedPairs
+from rl_jax.worlds import Arithmetic, Motifs
 
 
 def test_four_rows_of_a_pair():

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, Example, Refinements, RulePairs
+from rl_jax.tasks import Example, Refinements, RulePairs
+from rl_jax.worlds import Arithmetic
 
 SUMS = Arithmetic(digits=2, operations='+', reverse=True)
 PAIRS = RulePairs(SUMS)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, Example, Relabelled
+from rl_jax.tasks import Example, Relabelled
+from rl_jax.worlds import Arithmetic
 
 SUMS = Arithmetic(digits=2, operations='+', reverse=True)
 LETTERS = 'abcdefghij'

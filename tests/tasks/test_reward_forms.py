@@ -8,11 +8,12 @@ import json
 import numpy as np
 import pytest
 
-from rl_jax.tasks import Arithmetic, QuestionAnswer, RewardFunctions, base
+from rl_jax.tasks import QuestionAnswer, RewardFunctions, base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.reward_forms import Form, JudgingFunction
 from rl_jax.tasks.reward_functions import NotApplicableError
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.worlds import Arithmetic
 
 COLUMNS = {
   'prompt': 'p',

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from rl_jax import serialization
-from rl_jax.tasks import Bandit, RewardFunctions, combine
+from rl_jax.tasks import RewardFunctions, combine
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.worlds import Bandit
 
 REWARDS = """
 import time
@@ -89,7 +90,9 @@ def test_it_is_recorded_by_file_and_read_when_the_file_is_named(
   user_modules._files.clear()
   with pytest.raises(ValueError, match=f'so add --import={rewards}'):
     serialization.from_json(text)
-  forged = '{"class": "tasks.RewardFunctions", "task": {"class": "tasks.Bandit"'
+  forged = (
+    '{"class": "tasks.RewardFunctions", "task": {"class": "worlds.Bandit"'
+  )
   forged += '}, "functions": {"class": "dict", "items": {"os:system": 1.0}}}'
   with pytest.raises(ValueError, match='add --import=os'):
     serialization.from_json(forged)

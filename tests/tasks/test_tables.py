@@ -182,5 +182,5 @@ def test_what_names_data(tmp_path):
     assert is_source(text)
   for text in ('hub', 'hub@dev'):
     assert is_source(str(tmp_path / text)), text
-  for text in ('bandit', 'configs/bandit.py', 'bandit@dev'):
+  for text in ('bandit', 'configs/worlds/bandit.py', 'bandit@dev'):
     assert not is_source(str(tmp_path / text)), text

@@ -6,7 +6,6 @@ import pickle
 import pytest
 
 from rl_jax.tasks import (
-  Arithmetic,
   Countdown,
   EvaluationSet,
   Mixture,
@@ -15,9 +14,9 @@ from rl_jax.tasks import (
   QuestionAnswer,
   ReasoningGym,
   RewardFunctions,
-  WordProblems,
   votes,
 )
+from rl_jax.worlds import Arithmetic, WordProblems
 
 
 def half(example, response):

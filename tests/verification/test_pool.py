@@ -10,9 +10,10 @@ import time
 
 import pytest
 
-from rl_jax.tasks import Arithmetic, Example, KeyDoor
+from rl_jax.tasks import Example
 from rl_jax.verification import messages, processes
 from rl_jax.verification.pool import VerifierPool
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 SOON = 20.0  # seconds; an upper bound for waits, never an expectation
 

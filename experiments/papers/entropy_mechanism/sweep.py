@@ -3,8 +3,8 @@
 Paper: Cui et al., "The Entropy Mechanism of Reinforcement Learning for
   Reasoning Language Models", 2025.
 
-Warm starts as in configs/arithmetic_small.py and configs/countdown_small.py;
-those named medium with these additional flags:
+Warm starts as in configs/worlds/arithmetic_small.py and
+configs/countdown_small.py; those named medium with these additional flags:
   --set=model.config.num_layers=3 --set=model.config.width=96
   --set=model.config.head_size=48 --set=model.config.mlp_size=384
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.sweeps import courses, excerpts
-from rl_jax.runs import directory, exploitability
+from rl_jax.measures import exploitability
+from rl_jax.runs import directory
 from rl_jax.tasks import OpenSpiel
 
 _REWARD = 'reward/'

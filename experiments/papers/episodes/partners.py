@@ -1,11 +1,12 @@
 """Worlds and claims of partners, games, look-ups, forms and FrozenLake.
 
-Partners and the first decomposer are those of configs/partner_lessons.py, in
-runs/solver, runs/writer and runs/decomposer; forms begin with runs/forms
-(`python -m experiments.pipeline --pipeline=forms --workdir=runs/forms`), and
-`searched` with the clone of configs/searched.py. Kuhn poker and FrozenLake need
-the extra 'games', `searched` needs 'search'; `excerpt` measures how exploitable
-the last policies of Kuhn poker are.
+Partners and the first decomposer are those of
+configs/worlds/partner_lessons.py, in runs/solver, runs/writer and
+runs/decomposer; forms begin with runs/forms (`python -m experiments.pipeline
+  --pipeline=forms --workdir=runs/forms`), and
+`searched` with the clone of configs/worlds/searched.py. Kuhn poker and
+FrozenLake need the extra 'games', `searched` needs 'search'; `excerpt` measures
+how exploitable the last policies of Kuhn poker are.
 """
 
 from typing import Any

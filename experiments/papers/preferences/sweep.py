@@ -1,6 +1,6 @@
 """Preference methods, offline and online, from one warm start.
 
-python -m experiments.train --config=configs/preferences.py --method=sft
+python -m experiments.train --config=configs/worlds/preferences.py --method=sft
   --set=task.form=right --set=rollout.group_size=1 --workdir=runs/warm
 python -m experiments.sweep --paper=preferences --workdir=runs/preferences
 python -m experiments.papers.preferences.excerpt --workdir=runs/preferences

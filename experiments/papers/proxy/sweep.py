@@ -1,8 +1,8 @@
 """What keeps a policy from a learned reward's errors, in the world proxy.
 
-python -m experiments.train --config=configs/proxy.py --method=reward_model
-  --set=task.num_train=3000 --set=iterations=300 --set=seed=10
-  --workdir=runs/proxy_rm_10
+python -m experiments.train --config=configs/worlds/proxy.py
+  --method=reward_model --set=task.num_train=3000 --set=iterations=300
+  --set=seed=10 --workdir=runs/proxy_rm_10
 python -m experiments.sweep --paper=proxy --workdir=runs/proxy
 python -m experiments.papers.proxy.excerpt --workdir=runs/proxy
   --out=experiments/papers/proxy/results.jsonl

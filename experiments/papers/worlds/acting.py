@@ -40,10 +40,10 @@ from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
+from rl_jax.measures import influence as run_influence
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.records import metrics
-from rl_jax.runs import influence as run_influence
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib

@@ -11,8 +11,8 @@ from experiments.papers.worlds import where
 from experiments.reports import influence_run
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.learning import influence as learning_influence
+from rl_jax.measures import influence
 from rl_jax.records import metrics
-from rl_jax.runs import influence
 
 FILE = pathlib.Path(__file__).parent / 'influence.jsonl'
 NIL = 'does not act here'

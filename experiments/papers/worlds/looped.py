@@ -2,7 +2,8 @@
 
 Runs of `modes` and `windows` go through the loop: sets of evaluation, windows.
 Methods have claims on several numbers, against a baseline of the world.
-configs/modes.py and configs/chain.py have the commands that make the starts.
+configs/worlds/modes.py and configs/worlds/chain.py have the commands that make
+the starts.
 """
 
 import dataclasses

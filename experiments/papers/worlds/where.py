@@ -186,12 +186,12 @@ WHERE = {
   for name in names
 } | _PLACES
 NOWHERE = {
-  'annotator_mixture': 'reads who compared (configs/annotators.py)',
+  'annotator_mixture': 'reads who compared (configs/worlds/annotators.py)',
   'did': 'measures only, and trains as online_dpo',
-  'ld_dpo': 'pairs of rules have equal lengths (see configs/proxy.py)',
+  'ld_dpo': 'pairs of rules have equal lengths (see configs/worlds/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'rule_reasoner': 'shares follow the rewards of domains, of which a start '
-  'without training has none (configs/graded.py)',
+  'without training has none (configs/worlds/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',

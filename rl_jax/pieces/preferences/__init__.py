@@ -8,9 +8,9 @@ from rl_jax.pieces.preferences.all_pairs import (
   AgainstOpponent as AgainstOpponent,
 )
 from rl_jax.pieces.preferences.all_pairs import AllPairs as AllPairs
-from rl_jax.pieces.preferences.all_pairs import Given as Given
 from rl_jax.pieces.preferences.all_pairs import GivenMargin as GivenMargin
 from rl_jax.pieces.preferences.all_pairs import RecordWins as RecordWins
+from rl_jax.pieces.preferences.all_pairs import RecordedPairs as RecordedPairs
 from rl_jax.pieces.preferences.annotator_mixture import (
   AnnotatorMixture as AnnotatorMixture,
 )

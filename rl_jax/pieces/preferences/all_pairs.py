@@ -17,7 +17,7 @@ from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
 
 
 @piece
-class Given(Pairs):
+class RecordedPairs(Pairs):
   """Every chosen response of the data beats every rejected one of its prompt.
 
   Reads the data's own labels, whatever the rewards are; margin 0.
@@ -46,13 +46,14 @@ class Given(Pairs):
 
 
 @piece
-class GivenMargin(Given):
-  """The pairs of Given with margin_NE = scale (reward_win - reward_lose), of
-  either sign.
+class GivenMargin(RecordedPairs):
+  """The pairs of RecordedPairs with margin_NE = scale (reward_win -
+  reward_lose), of either sign.
 
   A negative margin says that the rewards contradict the label, which stays.
   Source: the adaptive margin of "Secrets of RLHF Part II" (rewards are then
-  means of several reward models; by a secondary source). scale 0 is Given.
+  means of several reward models; by a secondary source). scale 0 is
+  RecordedPairs.
   """
 
   scale: float = ranged(1.0, 0.0)
@@ -65,13 +66,13 @@ class GivenMargin(Given):
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
     reward, traj = ctx.credit, ctx.traj
-    edges = Given.__call__(self, ctx).value
+    edges = RecordedPairs.__call__(self, ctx).value
     win_NE, lose_NE = ends(row_reward(reward, traj), edges)
     return CreditOut(edges.replace(margin_NE=self.scale * (win_NE - lose_NE)))
 
 
 @piece
-class RecordWins(Given):
+class RecordWins(RecordedPairs):
   """The recorded response beats every sample beside it; margin 0.
 
   By the labels that rollouts.wrappers.BesideRecord gives.

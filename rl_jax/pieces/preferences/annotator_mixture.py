@@ -50,7 +50,7 @@ class AnnotatorMixture(Loss):
     if context.method is not None and context.method.pairs is None:
       raise ValueError(
         'method.losses.AnnotatorMixture compares samples: set '
-        'method.pairs=Given()'
+        'method.pairs=RecordedPairs()'
       )
     found = context.task.annotators
     if found is not None and found != self.annotators:

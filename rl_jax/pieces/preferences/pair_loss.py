@@ -74,7 +74,7 @@ class PairLoss(Loss):
     if method.pairs is None:
       raise ValueError(
         'method.losses.PairLoss compares samples: set method.pairs, for '
-        'example to BestWorst() or, for pairs from data, Given()'
+        'example to BestWorst() or, for pairs from data, RecordedPairs()'
       )
     name, gives = type(method.pairs).__name__, method.pairs.gives
     if gives is not None:

@@ -13,7 +13,7 @@ from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
 class PretrainingLoss(Regularizer):
   """L = -coef mean logp_t over the trained tokens of rows from data only.
 
-  Reads extras['logged_B'], which rollout.logged_prompts > 0 fills; 0 where a
+  Reads extras['logged_B'], which rollout.recorded_prompts > 0 fills; 0 where a
   minibatch has no such row. With weights.SampledRows the other losses leave
   these rows out.
   Source: "Training language models to follow instructions with human feedback"

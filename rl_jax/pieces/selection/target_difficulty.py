@@ -21,7 +21,7 @@ class TargetDifficulty(Selector):
   The mean is over all samples of a batch; success is the reward, or with
   success = 'right' whether the response is right; failed verifications (NaN) do
   not count. Prompts repeat their levels in this order, easiest first, as the
-  training forms of tasks.WebForm(filled=(0.9, 0.6, 0.3, 0.0)) do; i is the
+  training forms of worlds.WebForm(filled=(0.9, 0.6, 0.3, 0.0)) do; i is the
   place among the usable prompts, so that none may be skipped.
   Source: "Efficient Reinforcement Finetuning via Adaptive Curriculum Learning",
   which has difficulties from 0 to 100 and a step of 50 of them.

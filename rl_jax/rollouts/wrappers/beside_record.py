@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
+from rl_jax.data.completions import encode_logged
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import RolloutWrapper
-from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.wrappers.guided import join_groups
 from rl_jax.tasks import base
 from rl_jax.types import ENVIRONMENT, PAD, POLICY, Array, Trajectories

@@ -7,9 +7,9 @@ import numpy as np
 
 from rl_jax import randomness
 from rl_jax.checks import ranged
+from rl_jax.data.completions import encode_logged
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
-from rl_jax.rollouts.completions import encode_logged
 from rl_jax.rollouts.forced import begin_with
 from rl_jax.types import Array, Trajectories
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from rl_jax.checks import ranged
+from rl_jax.decoding.stop import make_stop
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.solved import SolvedExamples
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.rollouts.wrappers.priorities import Priorities
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.types import Trajectories

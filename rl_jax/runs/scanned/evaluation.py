@@ -8,9 +8,9 @@ import jax.numpy as jnp
 
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.decoding.stop import make_stop
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
-from rl_jax.rollouts.stop import make_stop
 from rl_jax.runs.evaluation import evaluation_metrics, sampling_of
 from rl_jax.runs.scanned import responses
 from rl_jax.runs.scanned.prompts import Prompts

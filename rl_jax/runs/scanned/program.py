@@ -26,8 +26,9 @@ import numpy as np
 from rl_jax import config as config_lib
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
+from rl_jax.measures import entropy_change
 from rl_jax.method import Method
-from rl_jax.runs import assembly, entropy_change, stages
+from rl_jax.runs import assembly, stages
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.scanned import evaluation as scanned_evaluation
 from rl_jax.runs.scanned import prompts as scanned_prompts
@@ -66,9 +67,9 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.speculative is not None:
     return 'rollout.speculative: drafts are made in the loop alone'
-  if config.rollout.logged_prompts not in (0, config.rollout.num_prompts):
-    return 'rollout.logged_prompts: a mixture of data and samples'
-  recorded = config.rollout.logged_prompts and config.rollout.turns is None
+  if config.rollout.recorded_prompts not in (0, config.rollout.num_prompts):
+    return 'rollout.recorded_prompts: a mixture of data and samples'
+  recorded = config.rollout.recorded_prompts and config.rollout.turns is None
   if recorded and config.evaluation.every:
     return 'evaluation.every: losses of held-out rows are those of the loop'
   if config.reward_models:
@@ -186,7 +187,7 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
-    logged = first.rollout.logged_prompts
+    logged = first.rollout.recorded_prompts
     drawn = first.model.path is None  # other weights for every seed
     self._shared = scanned_run.Shared(
       recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
@@ -285,7 +286,7 @@ class WholeRuns:
   def _episodes(self, ones):
     """What cannot happen to episodes on the device."""
     rollout = self.config.rollout
-    if rollout.turns is None or rollout.logged_prompts:
+    if rollout.turns is None or rollout.recorded_prompts:
       return {}
     never = ('cut_observations', 'mismatches', 'failed_resets')
     return {f'episode/{name}': 0 * ones for name in never}

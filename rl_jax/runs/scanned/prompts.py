@@ -8,12 +8,12 @@ import jax
 import numpy as np
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.rollouts.episode_prompts import EpisodePrompts, begun
-from rl_jax.rollouts.generate import start_trajectories
-from rl_jax.rollouts.logged import LoggedSource
-from rl_jax.rollouts.logged_checks import reads_mismatched
+from rl_jax.data.recorded import LoggedSource
+from rl_jax.data.recorded_checks import reads_mismatched
+from rl_jax.decoding.generate import start_trajectories
+from rl_jax.episodes.episode_prompts import EpisodePrompts, begun
+from rl_jax.judging.verifiers import token_rewards
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.verifiers import token_rewards
 from rl_jax.runs import sources
 from rl_jax.runs.policy import Policy
 from rl_jax.types import Array, Trajectories

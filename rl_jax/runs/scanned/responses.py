@@ -5,12 +5,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig
+from rl_jax.decoding.generate import generate
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.episodes import episodes_on_device
 from rl_jax.models import transformer
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops import groups
-from rl_jax.rollouts import episodes_on_device
-from rl_jax.rollouts.generate import generate
-from rl_jax.rollouts.sampling import SamplingConfig
 from rl_jax.runs.scanned.prompts import Prompts
 from rl_jax.types import Array, Metrics, Trajectories
 

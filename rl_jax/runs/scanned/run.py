@@ -16,6 +16,7 @@ import optax
 
 from rl_jax import randomness
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.judging.verifiers import token_inputs
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import fresh_state
 from rl_jax.learning.update import Batch
@@ -23,7 +24,6 @@ from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.rollouts import lagged as lagged_lib
-from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.runs import policies as policies_lib
 from rl_jax.runs import sources, stages
 from rl_jax.runs.scanned import responses

@@ -16,7 +16,7 @@ from rl_jax.tasks.environments import (
   tool_makers,
 )
 from rl_jax.tasks.environments.base import Environment, Episodic, Reply
-from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.tasks.environments.calculator_tool import calculator
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.templates import ChatTemplate

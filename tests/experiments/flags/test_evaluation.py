@@ -6,7 +6,7 @@ import json
 from absl import flags
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from experiments.flags import evaluation
 from rl_jax import api
 from rl_jax.config import EvaluationConfig, evaluated_tokens
@@ -15,13 +15,13 @@ from rl_jax.pieces.logits import TopK
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import (
-  Bandit,
   ChatTemplate,
   PlainTemplate,
   QuestionAnswer,
   RewardFunctions,
 )
 from rl_jax.verification.pool import VerifierConfig
+from rl_jax.worlds import Bandit
 
 
 def config_of(run, *arguments):

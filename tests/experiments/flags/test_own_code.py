@@ -12,7 +12,7 @@ from experiments.flags import configuration, own_code
 
 CONFIG = """
 import dataclasses
-from configs import bandit
+from configs.worlds import bandit
 
 def get_config(method):
   return dataclasses.replace(bandit.get_config(method), {change})

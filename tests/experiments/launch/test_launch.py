@@ -22,7 +22,7 @@ from experiments.sweeps import cluster_jobs
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LAUNCH = ROOT / 'experiments' / 'launch'
 ARGUMENTS = [
-  '--config=configs/bandit.py',
+  '--config=configs/worlds/bandit.py',
   '--method=grpo',
   "--set=task.reward_weights={'value': 1.0}",
   '--workdir=/runs/a b',

@@ -9,12 +9,12 @@ import pytest
 from experiments.flags import configuration
 from experiments.papers.worlds import where
 from experiments.reports import influence_run
+from rl_jax.data.recorded_checks import reads_mismatched
 from rl_jax.learning import influence
 from rl_jax.learning.batch import make_batch
 from rl_jax.learning.statistics import Forward
-from rl_jax.rollouts.logged_checks import reads_mismatched
+from rl_jax.measures.influence import TOLERANCE
 from rl_jax.rollouts.wrappers.against import Against
-from rl_jax.runs.influence import TOLERANCE
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 

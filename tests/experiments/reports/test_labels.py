@@ -10,7 +10,7 @@ from rl_jax import serialization
 from rl_jax.runs import directory
 
 
-def build(method='grpo', *sets, adds=(), config='configs/bandit.py'):
+def build(method='grpo', *sets, adds=(), config='configs/worlds/bandit.py'):
   found = configuration.build(config, method, list(sets), list(adds))
   return serialization.from_json(serialization.to_json(found))
 
@@ -84,7 +84,7 @@ def test_pieces_and_tasks_in_labels():
     'grpo',
     'dapo +EntropyBonus',
   ]
-  other = build(config='configs/bandit_described.py')
+  other = build(config='configs/worlds/bandit_described.py')
   other = dataclasses.replace(build(), task=other.task)
   assert labels_lib.labels([build(), other]) == [
     'task=Bandit',

@@ -15,7 +15,7 @@ ROW = '{"step": 1, "reward/mean": 0.5}\n'
 def write(path, *sets, method='grpo', metrics=ROW):
   """A run with one row."""
   path.mkdir(parents=True)
-  found = configuration.build('configs/bandit.py', method, list(sets))
+  found = configuration.build('configs/worlds/bandit.py', method, list(sets))
   (path / 'experiment.json').write_text(serialization.to_json(found))
   (path / 'metrics.jsonl').write_text(metrics)
   return str(path)

@@ -103,7 +103,12 @@ def test_runs_are_compared(tmp_path):
   for name, lines in logs.items():
     (tmp_path / name).mkdir()
     (tmp_path / name / 'rollouts.jsonl').write_text('\n'.join(lines) + '\n')
-  command = [sys.executable, '-m', 'experiments.best_of_wins', '--last=1']
+  command = [
+    sys.executable,
+    '-m',
+    'experiments.papers.preferences.best_of_wins',
+    '--last=1',
+  ]
   command += [f'--workdir={tmp_path}/own', f'--reference={tmp_path}/other']
   run = lambda *more: subprocess.run(
     [*command, *more], capture_output=True, text=True

@@ -48,8 +48,12 @@ def test_the_command_finds_what_decides(tmp_path):
   """Pairs of the right answer and one with a wrong digit, of equal length."""
   path = tmp_path / 'features.py'
   path.write_text(FEATURES)
-  command = [sys.executable, '-m', 'experiments.fit_feature_reward']
-  command += ['--config=configs/preferences.py', '--pairs=40']
+  command = [
+    sys.executable,
+    '-m',
+    'experiments.papers.preferences.fit_feature_reward',
+  ]
+  command += ['--config=configs/worlds/preferences.py', '--pairs=40']
   command += [f'--reward={path}:{name}' for name in ('right', 'length')]
   run = subprocess.run(command, capture_output=True, text=True)
   assert run.returncode == 0, run.stderr

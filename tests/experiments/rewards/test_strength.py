@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments import preference_strength
+from experiments.papers.preferences import preference_strength
 from experiments.rewards import strength
 from rl_jax.tasks.sources import BadRowError
 

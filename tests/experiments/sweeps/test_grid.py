@@ -44,7 +44,7 @@ def test_values_that_cannot_be_read(text, message):
 def test_every_combination_is_a_cell():
   """Methods x rates x seeds; a critic gets its value head; adds are shared."""
   found = grid.settings(
-    'configs/bandit.py',
+    'configs/worlds/bandit.py',
     'grpo,ppo',
     ['optimizer.learning_rate=1e-4,3e-4'],
     ['method.losses=EntropyBonus(coef=0.01)'],
@@ -94,7 +94,7 @@ def test_the_command_prints_its_cells_and_touches_nothing(tmp_path):
   target = tmp_path / 'runs'
   arguments = (
     f'--workdir={target}',
-    '--config=configs/bandit.py',
+    '--config=configs/worlds/bandit.py',
     '--set=rollout.group_size=1,8',
     '--seeds=2',
     '--jitted',

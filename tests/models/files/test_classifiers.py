@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 
+from rl_jax.data.recorded import logged_rows
 from rl_jax.learning.final_values import closed, final_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
@@ -22,7 +23,6 @@ from rl_jax.models.files import (
 )
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.models.transformer import specs
-from rl_jax.rollouts.logged import logged_rows
 from rl_jax.tasks.base import Logged
 
 GOLDEN = pathlib.Path(__file__).parents[2] / 'golden' / 'classifiers'

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import rollouts
+from rl_jax import decoding
 from rl_jax.learning import statistics
 from rl_jax.method import Method, validate
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
@@ -73,9 +73,9 @@ def sampled(tiny):
   """(rows drawn on the support of another policy, params, piece)."""
   piece = LaggedSupport(p=0.5, min_tokens=2)
   params = {**tiny.params(), 'policies': {'lagged': tiny.params(1)}}
-  sampling = rollouts.SamplingConfig(transforms=(piece,))
+  sampling = decoding.SamplingConfig(transforms=(piece,))
   prompt = tiny.rollout()
-  start = rollouts.start_trajectories(
+  start = decoding.start_trajectories(
     prompt.prompt_NP,
     prompt.prompt_mask_NP,
     prompt.prompt_id_N,
@@ -83,7 +83,7 @@ def sampled(tiny):
     max_response_tokens=5,
   )
   draw = jax.jit(
-    lambda params, key: rollouts.generate(
+    lambda params, key: decoding.generate(
       params, tiny.CFG, start, key, sampling, max_new_tokens=5
     )
   )

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.data.completions import encode_logged
+from rl_jax.judging.step_labels import step_labels
 from rl_jax.pieces.losses import StepLabels
 from rl_jax.pieces.roles import LossContext
-from rl_jax.rollouts.completions import encode_logged
-from rl_jax.rollouts.step_labels import step_labels
 from rl_jax.tasks.base import Example, Logged
 
 # Right, half right, wrong, right: by Monte Carlo.

@@ -30,7 +30,7 @@ def rows(toy, who=WHO, **fields):
     **fields,
   )
   return traj.replace(
-    edges=pref.Given()(CreditContext(traj.reward_B, traj)).value
+    edges=pref.RecordedPairs()(CreditContext(traj.reward_B, traj)).value
   )
 
 

@@ -70,7 +70,11 @@ def test_what_fits(pairs, own_links):
 @pytest.mark.parametrize(
   'pairs, own_links, message',
   [
-    (pref.Given(), [pref.ConfidentSigmoid()], 'Given.. does not say it'),
+    (
+      pref.RecordedPairs(),
+      [pref.ConfidentSigmoid()],
+      'RecordedPairs.. does not say it',
+    ),
     (MARGINS, [pref.ConfidentSigmoid()], 'BestWorst.. does not say it'),
     (pref.BestWorst(), [pref.SoftTarget()], 'BestWorst.. gives none'),
     (pref.SearchPairs(), [pref.PairTargets()], 'SearchPairs.. gives none'),

@@ -439,7 +439,7 @@ def test_a_method_adds_its_company(toy):
   method = Method(
     losses=(DPO, pref.ChosenLikelihood(coef=0.5)),
     aggregation=TokenMean(),
-    pairs=pref.Given(),
+    pairs=pref.RecordedPairs(),
   )
   stats = {'logp': jnp.asarray(LOGP, jnp.float32)}
   loss, _ = objective(method, stats, rows(toy), KEY)

@@ -9,8 +9,8 @@ from rl_jax.pieces.preferences import (
   AgainstOpponent,
   AllPairs,
   BestWorst,
-  Given,
   OutcomeThenProcess,
+  RecordedPairs,
   Rejection,
 )
 from rl_jax.pieces.roles import CreditContext
@@ -79,7 +79,7 @@ def test_invalid_rows_take_no_part(toy):
 def test_given_reads_the_labels(toy):
   """Rewards do not count; rows without a label take no part."""
   labels = {'chosen_B': np.array([0.0, 1.0, -1.0, 0.0])}
-  found = edges_of(Given(), toy, SCORES, extras=labels)
+  found = edges_of(RecordedPairs(), toy, SCORES, extras=labels)
   assert found == [[(1, 0, 0.0), (1, 3, 0.0)]]
 
 
@@ -88,7 +88,7 @@ def test_all_pairs_of_two_are_the_given_ones(toy):
   labels = np.array([0.0, 1.0, 1.0, 0.0])
   found = [
     edges_of(maker, toy, labels, group_size=2, extras={'chosen_B': labels})
-    for maker in (Given(), AllPairs(), BestWorst(), Adjacent())
+    for maker in (RecordedPairs(), AllPairs(), BestWorst(), Adjacent())
   ]
   assert found == [[[(1, 0, 0.0)], [(0, 1, 0.0)]]] * 4
 
@@ -103,7 +103,7 @@ def test_sides_are_compared(toy):
 
 def test_missing_labels_are_named(toy):
   with pytest.raises(ValueError, match=r"extras\['chosen_B'\] is missing"):
-    edges_of(Given(), toy, SCORES)
+    edges_of(RecordedPairs(), toy, SCORES)
 
 
 def test_rewards_by_token_are_summed(toy):

@@ -108,7 +108,7 @@ def test_negative_margin_of_the_digest(toy):
   plain = pref.GivenMargin(scale=0.0)(
     CreditContext(np.float32([0.0, 0.5, 9, 9]), traj)
   ).value
-  given = pref.Given()(CreditContext(None, traj)).value
+  given = pref.RecordedPairs()(CreditContext(None, traj)).value
   np.testing.assert_array_equal(plain.margin_NE, given.margin_NE)
 
 

@@ -5,15 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
 from rl_jax.learning import objective, statistics
 from rl_jax.pieces import regularizers
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.roles import LossContext
 from rl_jax.pieces.statistics import ObservationLogp
-from rl_jax.tasks import KeyDoor, MemoryWindow
+from rl_jax.tasks import MemoryWindow
 from rl_jax.types import ENVIRONMENT, POLICY
+from rl_jax.worlds import KeyDoor
 
 KEY = jax.random.key(0)
 LOGP = jnp.array([[-7.0, -1.0, -3.0], [-7.0, -2.0, -7.0], [-7.0, -5.0, -7.0]])

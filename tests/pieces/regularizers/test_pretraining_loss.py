@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.config import validate
 from rl_jax.pieces import losses, regularizers, weights
 from rl_jax.pieces.roles import LossContext
@@ -53,5 +53,5 @@ def test_it_needs_data(toy):
   method = toy.get_method('grpo')
   more = (*method.losses, regularizers.PretrainingLoss())
   config = bandit.get_config(method.replace(losses=more))
-  with pytest.raises(ValueError, match='rollout.logged_prompts = 0'):
+  with pytest.raises(ValueError, match='rollout.recorded_prompts = 0'):
     validate(config)

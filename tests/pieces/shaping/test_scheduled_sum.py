@@ -7,7 +7,8 @@ import pytest
 
 from rl_jax.pieces import shaping
 from rl_jax.pieces.roles import CreditContext
-from rl_jax.tasks import Bandit, RewardFunctions
+from rl_jax.tasks import RewardFunctions
+from rl_jax.worlds import Bandit
 
 
 def rollout(toy, **parts):

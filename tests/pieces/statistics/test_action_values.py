@@ -11,6 +11,8 @@ from configs.methods import ilql
 from experiments.flags import configuration
 from rl_jax import models
 from rl_jax.config import validate
+from rl_jax.decoding.generate import generate, start_trajectories
+from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.learning import model_checks, statistics
 from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits import ActionValueTilt
@@ -20,8 +22,6 @@ from rl_jax.pieces.statistics.action_values import (
   ActionNormalisers,
   ActionValues,
 )
-from rl_jax.rollouts.generate import generate, start_trajectories
-from rl_jax.rollouts.sampling import SamplingConfig
 
 OUTPUTS = 1 + 2 * 11
 

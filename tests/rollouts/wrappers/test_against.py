@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
 from rl_jax.learning.batch import make_batch
 from rl_jax.overrides import override
 from rl_jax.pieces.roles import LossContext

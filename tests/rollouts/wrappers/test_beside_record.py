@@ -8,20 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import bandit
+from configs.worlds import bandit
+from rl_jax.decoding.generate import start_trajectories
+from rl_jax.judging.verifiers import token_inputs
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.preferences import RecordWins
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.records.metrics import read_jsonl
-from rl_jax.rollouts.generate import start_trajectories
-from rl_jax.rollouts.verifiers import token_inputs
 from rl_jax.rollouts.wrappers import BesideRecord
 from rl_jax.rollouts.wrappers.beside_record import join_records, record_rows
 from rl_jax.runs import loop
 from rl_jax.runtime import mesh
-from rl_jax.tasks import Arithmetic, Chain, RulePairs, base
+from rl_jax.tasks import RulePairs, base
 from rl_jax.types import ENVIRONMENT, POLICY
+from rl_jax.worlds import Arithmetic, Chain
 
 
 @pytest.fixture(scope='module')

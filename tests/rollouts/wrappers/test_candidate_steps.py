@@ -12,8 +12,8 @@ from experiments.reports import influence_run
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.row_inputs import NO_CUT
 from rl_jax.rollouts.wrappers.candidate_steps import CandidateSteps
-from rl_jax.tasks import Arithmetic
 from rl_jax.types import FORCED, PAD, POLICY
+from rl_jax.worlds import Arithmetic
 
 G, T = 4, 6
 PIECE = CandidateSteps(samples=1, min_spread=0.1)

@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import rollouts
+from rl_jax import decoding
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
-from rl_jax.tasks import KeyDoor
 from rl_jax.tasks.base import Example, Logged
 from rl_jax.types import FORCED, PAD, POLICY
+from rl_jax.worlds import KeyDoor
 
 N, G, T = 2, 6, 6
 EOS = 1
-SAMPLING = rollouts.SamplingConfig(eos_ids=(EOS,))
+SAMPLING = decoding.SamplingConfig(eos_ids=(EOS,))
 KEY = jax.random.key(3)
 
 
@@ -54,7 +54,7 @@ class Eagerly:
 def start(first_serial=0, prompts=((3, 4), (0, 5))):
   """Empty rows of the prompts."""
   prompt_NP = np.array(prompts)
-  return rollouts.start_trajectories(
+  return decoding.start_trajectories(
     prompt_NP,
     (prompt_NP > 0).astype(np.float32),
     np.arange(len(prompt_NP)),
@@ -75,7 +75,7 @@ def generate(tiny):
   """Jitted sampling of the tiny model."""
   jitted = jax.jit(
     functools.partial(
-      rollouts.generate, cfg=tiny.CFG, sampling=SAMPLING, max_new_tokens=T
+      decoding.generate, cfg=tiny.CFG, sampling=SAMPLING, max_new_tokens=T
     )
   )
   params = tiny.params()
@@ -98,7 +98,7 @@ def test_lengths_by_hand():
 
 def test_every_length_is_as_frequent():
   """2000 rows of L = 5: 500 each, within four standard deviations of 19."""
-  rows = rollouts.start_trajectories(
+  rows = decoding.start_trajectories(
     np.ones((1, 1)),
     np.ones((1, 1)),
     np.zeros(1),

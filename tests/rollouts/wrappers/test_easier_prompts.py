@@ -14,7 +14,7 @@ from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
   in_their_place,
 )
-from rl_jax.tasks import Arithmetic, Bandit, Chain
+from rl_jax.worlds import Arithmetic, Bandit, Chain
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs import modes
 from configs.methods import a2fm
-from rl_jax import rollouts
+from configs.worlds import modes
+from rl_jax import decoding
 from rl_jax.config import validate
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.forced_modes import ForcedModes
-from rl_jax.tasks import Chain
 from rl_jax.tasks.base import TaskTraits
 from rl_jax.types import FORCED, PAD, POLICY
+from rl_jax.worlds import Chain
 
 N, G, T = 2, 7, 6
-SAMPLING = rollouts.SamplingConfig(eos_ids=(1,))
+SAMPLING = decoding.SamplingConfig(eos_ids=(1,))
 
 
 class Eagerly:
@@ -36,7 +36,7 @@ class Eagerly:
 
 def start():
   """Empty rows of two prompts."""
-  return rollouts.start_trajectories(
+  return decoding.start_trajectories(
     np.array([[3, 4], [0, 5]]),
     np.array([[1, 1], [0, 1]]),
     np.arange(N),
@@ -49,7 +49,7 @@ def start():
 def generate(tiny, slots=None):
   """Jitted sampling of the tiny model."""
   function = functools.partial(
-    rollouts.generate,
+    decoding.generate,
     cfg=tiny.CFG,
     sampling=SAMPLING,
     max_new_tokens=T,

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from configs import bandit
-from rl_jax import rollouts
+from configs.worlds import bandit
+from rl_jax import decoding
 from rl_jax.overrides import override
 from rl_jax.pieces.logits.transforms import TopK
 from rl_jax.records.metrics import read_jsonl
@@ -62,7 +62,7 @@ def test_rewards_by_hand(toy):
 @pytest.mark.slow
 def test_the_likeliest_tokens_are_drawn(tiny):
   """E0: one token kept of the distribution is greedy decoding."""
-  start = rollouts.start_trajectories(
+  start = decoding.start_trajectories(
     np.array([[3, 4], [0, 5]]),
     np.array([[1, 1], [0, 1]]),
     np.arange(2),
@@ -71,8 +71,8 @@ def test_the_likeliest_tokens_are_drawn(tiny):
   )
   found = []
   for fields in ({'greedy': True}, {'transforms': (TopK(k=1),)}):
-    sampling = rollouts.SamplingConfig(eos_ids=(1,), **fields)
-    traj = rollouts.generate(
+    sampling = decoding.SamplingConfig(eos_ids=(1,), **fields)
+    traj = decoding.generate(
       tiny.params(),
       traj=start,
       key=jax.random.key(5),

@@ -17,7 +17,8 @@ from rl_jax.rollouts.wrappers.guided import (
   as_without_hint,
   join_groups,
 )
-from rl_jax.tasks import Arithmetic, Countdown
+from rl_jax.tasks import Countdown
+from rl_jax.worlds import Arithmetic
 
 
 def test_a_prompt_failed_if_no_valid_reward_is_high():

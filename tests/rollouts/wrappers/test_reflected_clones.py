@@ -9,19 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rl_jax.episodes import turns
 from rl_jax.learning import score as score_lib
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.records.rollout_log import sampling_metrics
-from rl_jax.rollouts import turns
 from rl_jax.rollouts.clones import texts_with_mu
 from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
 from rl_jax.rollouts.rounds import metrics_of
 from rl_jax.rollouts.sampler import Sampler
 from rl_jax.rollouts.wrappers.reflected_clones import ReflectedClones
-from rl_jax.tasks import Arithmetic, KeyDoor, WithTools
+from rl_jax.tasks import WithTools
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 TEXTS = ('ab', 'ac', 'b')
 IDS, MU = texts_with_mu(TEXTS, CharTokenizer('abc'))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import rollouts
+from rl_jax import decoding
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.segment_tree import SegmentTree
 from rl_jax.types import FORCED, PAD, POLICY
@@ -21,9 +21,9 @@ TREE = SegmentTree(branches=(2, 2), segment_tokens=SEGMENT, threshold=1.0)
 def generate(tiny, tokens):
   """Jitted sampling of the tiny model."""
   function = functools.partial(
-    rollouts.generate,
+    decoding.generate,
     cfg=tiny.CFG,
-    sampling=rollouts.SamplingConfig(eos_ids=(1,)),
+    sampling=decoding.SamplingConfig(eos_ids=(1,)),
     max_new_tokens=tokens,
   )
   key = jax.random.key(5)
@@ -49,7 +49,7 @@ class Eagerly:
 @pytest.fixture(scope='module')
 def grown(tiny):
   """Whole responses of two trees, and rows without a tree."""
-  start = rollouts.start_trajectories(
+  start = decoding.start_trajectories(
     np.array([[3, 4], [0, 5]]),
     np.array([[1, 1], [0, 1]]),
     np.arange(N),

@@ -12,7 +12,7 @@ from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.rounds import unsolved
 from rl_jax.rollouts.wrappers.hints import chosen_groups
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
-from rl_jax.tasks import Bandit, Chain
+from rl_jax.worlds import Bandit, Chain
 
 
 class Sampler:

@@ -175,7 +175,7 @@ def test_recorded_episodes_are_those_of_the_loop(tmp_path):
       f'iterations={ITERATIONS}',
       'model.config.num_layers=1',
       'rollout.num_prompts=4',
-      'rollout.logged_prompts=4',
+      'rollout.recorded_prompts=4',
       'update.minibatch_prompts=2',
       'evaluation.every=5',
       'evaluation.num_prompts=4',
@@ -227,7 +227,7 @@ def test_what_cannot_be_jitted_is_refused_with_a_reason():
     'stopping.metric: rows': make_config(
       'grpo', 0, 'stopping.metric=policy/entropy'
     ),
-    'a mixture of data': make_config('grpo', 0, 'rollout.logged_prompts=1'),
+    'a mixture of data': make_config('grpo', 0, 'rollout.recorded_prompts=1'),
   }
   for reason, config in cases.items():
     assert reason in program.refusal(config)

@@ -8,16 +8,11 @@ import types
 import pytest
 
 from rl_jax import user_modules
-from rl_jax.tasks import (
-  Arithmetic,
-  Aviary,
-  RecordedWalks,
-  TextWorld,
-  WithTools,
-)
+from rl_jax.tasks import Aviary, RecordedWalks, TextWorld, WithTools
 from rl_jax.tasks.environments import mcp_tools, tool_functions
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
+from rl_jax.worlds import Arithmetic
 
 SERVER = '''
 from mcp.server.mcpserver import MCPServer

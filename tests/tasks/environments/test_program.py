@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from rl_jax.tasks import Arithmetic
 from rl_jax.tasks.environments.program import Program, new_text
 from rl_jax.verification.session_host import Host, fingerprint
 from rl_jax.verification.sessions import Request, SessionPool
+from rl_jax.worlds import Arithmetic
 
 USER = {'role': 'user', 'content': 'u'}
 SAID = {'role': 'assistant', 'content': 's'}

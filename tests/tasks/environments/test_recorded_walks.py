@@ -9,18 +9,10 @@ import numpy as np
 import pytest
 
 from rl_jax.models.piece_tokenizer import PieceTokenizer
-from rl_jax.tasks import (
-  Arithmetic,
-  GymnasiumText,
-  KeyDoor,
-  MiniGrid,
-  PlannedKeyDoor,
-  PricedTools,
-  RecordedWalks,
-  RenamedWalks,
-)
+from rl_jax.tasks import GymnasiumText, MiniGrid, RecordedWalks, RenamedWalks
 from rl_jax.tasks.environments import Environment, transition_tables
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
+from rl_jax.worlds import Arithmetic, KeyDoor, PlannedKeyDoor, PricedTools
 
 WORDS = ('left', 'down', 'right', 'up')
 LINE = GymnasiumText(words=WORDS)

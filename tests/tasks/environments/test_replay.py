@@ -13,10 +13,8 @@ import pytest
 
 from rl_jax import user_modules
 from rl_jax.tasks import (
-  Arithmetic,
   Aviary,
   GymnasiumText,
-  KeyDoor,
   MemoryWindow,
   MiniGrid,
   OpenSpiel,
@@ -28,6 +26,7 @@ from rl_jax.tasks import (
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification import session_host
 from rl_jax.verification.sessions import Request, SessionPool
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 TESTS = pathlib.Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ import time
 import jax
 import pytest
 
-from rl_jax.tasks import Arithmetic, QuestionAnswer, WithTools
+from rl_jax.tasks import QuestionAnswer, WithTools
 from rl_jax.tasks.environments import (
   hidden_files,
   tool_calls,
@@ -22,8 +22,9 @@ from rl_jax.tasks.environments import (
 from rl_jax.verification import sandbox
 from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import SessionPool
+from rl_jax.worlds import Arithmetic
 
-PATH = pathlib.Path(__file__).parents[2] / 'faults' / 'attack_turns.py'
+PATH = pathlib.Path(__file__).parents[2] / 'tools' / 'attack_turns.py'
 SPEC = importlib.util.spec_from_file_location('attack_turns', PATH)
 attacks = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(attacks)

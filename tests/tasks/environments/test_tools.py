@@ -18,7 +18,7 @@ from rl_jax.tasks import (
 )
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import tool_calls, tool_functions
-from rl_jax.tasks.environments.calculator import calculator
+from rl_jax.tasks.environments.calculator_tool import calculator
 from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import Request, SessionPool
 

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 
-from experiments import walk_rows
-from rl_jax.tasks import Arithmetic, KeyDoor, OpenSpiel, PricedTools, draws
-from rl_jax.tasks.environments.key_door_words import WORDS
+from experiments.papers.episodes import walk_rows
+from rl_jax.tasks import OpenSpiel, draws
+from rl_jax.worlds import Arithmetic, KeyDoor, PricedTools
+from rl_jax.worlds.key_door_words import WORDS
 
 TASK = KeyDoor(seed=58, num_train=1, words='word')
 

@@ -12,7 +12,7 @@ import pytest
 
 from rl_jax.verification import sandbox
 
-PATH = pathlib.Path(__file__).parents[2] / 'faults' / 'attacks.py'
+PATH = pathlib.Path(__file__).parents[2] / 'tools' / 'attacks.py'
 SPEC = importlib.util.spec_from_file_location('attacks', PATH)
 attacks = importlib.util.module_from_spec(SPEC)
 sys.modules['attacks'] = attacks

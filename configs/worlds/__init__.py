@@ -1,0 +1,1 @@
+"""Runs of small models in the worlds of this library."""

@@ -1,0 +1,1 @@
+"""One answer, a set of answers, or none."""

@@ -1,0 +1,1 @@
+"""Programs about ways of decoding."""

@@ -1,0 +1,1 @@
+"""Speculative decoding: drafts, and which of their tokens are kept."""

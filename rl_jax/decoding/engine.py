@@ -1,0 +1,255 @@
+"""Samples responses of one model on one mesh."""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from rl_jax.decoding import decode, turn_decode
+from rl_jax.decoding.beam_search import beam_search
+from rl_jax.decoding.drafts.draft_state import DraftState, GenerateWithDrafts
+from rl_jax.decoding.drafts.generate_with_drafts import (
+  DraftSource,
+  generate_with_drafts,
+)
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.generate import Limits, generate, start_trajectories
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.episodes.turns import TurnConfig
+from rl_jax.models import transformer
+from rl_jax.runtime import compilation, layout, processes
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineConfig:
+  """What the calls of an engine do; slots and cache_tokens: see generate.
+
+  group_size: rows of a prompt. max_response_tokens: T of rows.
+  new_tokens: that a call adds to a row at most; None: max_response_tokens.
+  turns: limits of episodes; None: there are none.
+  speculative: where drafts come from; None: plain decoding.
+  beams: search of this width in place of draws, without slots and drafts.
+  """
+
+  group_size: int
+  max_response_tokens: int
+  slots: int | None = None
+  cache_tokens: int | None = None
+  turns: TurnConfig | None = None
+  new_tokens: int | None = None
+  speculative: Drafts | None = None
+  beams: int | None = None
+
+  @property
+  def limits(self) -> Limits:
+    """Of a call."""
+    new_tokens = self.new_tokens or self.max_response_tokens
+    return Limits(new_tokens, self.slots, self.cache_tokens)
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+  """Two functions of one shape of groups; built by make_engine.
+
+  start: (prompt_NP, mask_NP, id_N, first_serial, policy_version) -> empty
+    trajectories, rows split over the mesh.
+  generate: jitted; (params, traj=, key=) -> trajectories, replicated.
+  begin, turn, finish, opponents: of episodes, jitted; see turn_decode. begin:
+    (params, traj=, key=, acting_B=) -> weights, playing, tokens; turn:
+    (weights, playing, said) -> playing, tokens; finish: (traj, playing,
+    finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
+    (playing, live_B on the host) -> playing, with fewer slots if rows that are
+    not live never go on. None without a TurnConfig.
+  variant: (further transforms, new_tokens) -> the engine with them behind its
+    own; new_tokens as in EngineConfig, None: as it is.
+  drafts: what speculative decoding keeps from call to call.
+  """
+
+  start: Callable
+  generate: Any
+  mesh: jax.sharding.Mesh
+  drafts: DraftState
+  begin: Any = None
+  turn: Any = None
+  finish: Any = None
+  narrowed: Callable | None = None
+  opponents: Any = None
+  variant: Any = None
+
+
+def make_engine(
+  model: transformer.ModelConfig,
+  sampling: SamplingConfig,
+  config: EngineConfig,
+  mesh: jax.sharding.Mesh,
+  draft_model: tuple[transformer.ModelConfig, Any] | None = None,
+) -> Engine:
+  """Jits all; shapes compile on first use.
+
+  draft_model: shape and parameters of drafts.DraftModel.
+  """
+  if config.beams is not None:
+    config = dataclasses.replace(config, speculative=None)
+  shape, params = draft_model or (None, None)
+  state = DraftState(
+    config.speculative, config.max_response_tokens, mesh, params
+  )
+  return _engine(model, sampling, config, mesh, shape, state)
+
+
+def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
+  """drafts: their state, which variants share."""
+
+  @functools.cache
+  def variant(transforms, fewer=None):
+    more = (*sampling.transforms, *transforms)
+    return _engine(
+      model,
+      dataclasses.replace(sampling, transforms=more),
+      dataclasses.replace(
+        config, new_tokens=fewer or config.new_tokens, turns=None
+      ),
+      mesh,
+      draft_shape,
+      drafts,
+    )
+
+  episodes = {}
+  if config.turns is not None:
+    episodes = _episodes(model, sampling, config.turns, mesh)
+  return Engine(
+    start=_make_start(mesh, config.group_size, config.max_response_tokens),
+    generate=_make_generate(model, sampling, config, mesh, draft_shape, drafts),
+    mesh=mesh,
+    variant=variant,
+    drafts=drafts,
+    **episodes,
+  )
+
+
+def on_own_mesh(engine: Engine) -> Engine:
+  """The engine for calls while another mesh is in force.
+
+  Its rows stay on its devices; params are there, the key may be elsewhere.
+  """
+  mesh = engine.mesh
+
+  def start(*arguments):
+    with jax.set_mesh(mesh):
+      return engine.start(*arguments)
+
+  def generate(params, *, traj, key):
+    with jax.set_mesh(mesh):
+      key = processes.put(key, mesh_lib.replicated(mesh))
+      return engine.generate(params, traj=traj, key=key)
+
+  return dataclasses.replace(engine, start=start, generate=generate)
+
+
+def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
+  """The jitted function of the kind that the configuration asks for."""
+  limits = config.limits
+  if config.beams is not None:
+    function = functools.partial(
+      beam_search, max_new_tokens=limits.max_new_tokens, beams=config.beams
+    )
+  elif config.speculative is not None:
+    source = DraftSource(config.speculative, draft_shape)
+    drafted = dataclasses.replace(limits, cache_tokens=None)
+    function = functools.partial(
+      generate_with_drafts, source=source, limits=drafted
+    )
+  else:
+    function = functools.partial(generate, **dataclasses.asdict(limits))
+  jitted = jax.jit(
+    functools.partial(function, cfg=model, sampling=sampling),
+    out_shardings=mesh_lib.replicated(mesh),
+    compiler_options=compilation.options(Platform.of_mesh(mesh)),
+  )
+  if config.speculative is None:
+    return jitted
+  return GenerateWithDrafts(jitted, drafts)
+
+
+def _episodes(model, sampling, turns, mesh):
+  """The functions of episodes; what the host reads is replicated."""
+  whole = mesh_lib.replicated(mesh)
+  # One layout for all turns, or the second would be compiled again; where heads
+  # are split the compiler chooses, as they must stay so.
+  split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
+  rows = None if split else mesh_lib.rows(mesh)
+  fixed = {
+    'cfg': model,
+    'sampling': sampling,
+    'turn_tokens': turns.max_turn_tokens,
+  }
+
+  def begin(params, traj, key, acting_B=None):
+    weights, playing = turn_decode.begin(
+      params, traj, key, acting_B=acting_B, **fixed
+    )
+    return weights, playing, playing.tokens()
+
+  def turn(weights, playing, said):
+    playing = turn_decode.turn(weights, playing, said, **fixed)
+    return playing, playing.tokens()
+
+  def narrower(playing, live_B):
+    total = live_B.shape[0]
+    shards = layout.parts(playing.num_prompts, 'sampled_rows')
+    most = live_B.reshape(shards, -1).sum(axis=1).max()
+    widths = turn_decode.widths_of_turns(
+      total // shards, playing.max_tokens, decode.most_widths(model)
+    )
+    width = min(width for width in widths if width >= most)
+    if width * shards >= playing.row_W.shape[0]:
+      return playing
+    return narrow(playing, processes.put(live_B, whole), width=width)
+
+  options = compilation.options(Platform.of_mesh(mesh))
+  narrow = jax.jit(
+    turn_decode.narrowed, static_argnames='width', out_shardings=rows
+  )
+  return {
+    'narrowed': narrower,
+    'begin': jax.jit(
+      begin, out_shardings=(None, rows, whole), compiler_options=options
+    ),
+    'turn': jax.jit(
+      turn,
+      donate_argnames='playing',
+      out_shardings=(rows, whole),
+      compiler_options=options,
+    ),
+    'finish': jax.jit(turn_decode.finish, out_shardings=whole),
+    'opponents': jax.jit(
+      turn_decode.opponents, out_shardings=mesh_lib.rows(mesh)
+    ),
+  }
+
+
+def _make_start(mesh, group_size, max_response_tokens):
+  jitted = jax.jit(
+    functools.partial(
+      start_trajectories,
+      group_size=group_size,
+      max_response_tokens=max_response_tokens,
+    ),
+    out_shardings=mesh_lib.rows(mesh),
+  )
+
+  def start(prompt, mask, ids, first_serial, policy_version):
+    # Explicit placement: the transfer guard refuses implicit copies.
+    arrays = processes.put((prompt, mask, ids), mesh_lib.rows(mesh))
+    scalars = processes.put(
+      (np.int32(first_serial), np.int32(policy_version)),
+      mesh_lib.replicated(mesh),
+    )
+    return jitted(*arrays, first_serial=scalars[0], policy_version=scalars[1])
+
+  return start

@@ -1,0 +1,1 @@
+"""Episodes: turns of a policy, environments and partners."""

@@ -1,0 +1,77 @@
+"""How episodes begin: first observations, or why there are none.
+
+Whether an episode begins is not reproducible (a reset may run out of time), so
+the journal knows every opening, also of those that are kept from earlier ones:
+a run that continues has the same prompts.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from typing import Any
+
+from rl_jax.episodes.partners import Partners
+from rl_jax.episodes.players import Episode
+from rl_jax.runtime import processes
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import (
+  Opened,
+  opened,
+)
+from rl_jax.tasks.environments.several import begins_in_chat
+from rl_jax.verification.sessions import Answer, Request
+
+Ask = Callable[[Sequence[Request]], list[Answer]]
+# Of the examples of one split: answers by the example's id, and by what
+# partners have answered before.
+Kept = dict[tuple[int, tuple[str, ...]], Answer]
+
+
+def open_all(
+  task: Any,
+  examples: Sequence[Example],
+  ask: Ask,
+  partners: Partners,
+  number: int,
+) -> list[Opened]:
+  """The examples with their first observations, or with a `failure`.
+
+  number: of a round of episodes. All processes open the same examples; one
+  that fails in some of them has failed.
+  """
+  traits = task.traits
+  episodes = [
+    Episode((number, n), example, traits.players, rewrites=traits.rewrites)
+    for n, example in enumerate(examples)
+  ]
+  partners.play_on(ask, episodes)
+  parts = processes.gather([episode.failure for episode in episodes])
+  return [
+    _opened(task, episode, next((x for x in failures if x is not None), None))
+    for episode, *failures in zip(episodes, *parts, strict=True)
+  ]
+
+
+def ask_once(
+  pool_ask: Ask, kept: Kept, requests: Sequence[Request]
+) -> list[Answer]:
+  """The answers of requests; those that succeed are put into `kept`.
+
+  What is kept already is not asked again.
+  """
+  keys = [(r.example.id, r.actions) for r in requests]
+  new = [n for n, key in enumerate(keys) if key not in kept]
+  asked = pool_ask([requests[n] for n in new]) if new else []
+  found = dict(zip(new, asked, strict=True))
+  kept |= {keys[n]: one for n, one in found.items() if one.error is None}
+  return [found.get(n) or kept[key] for n, key in enumerate(keys)]
+
+
+def _opened(task, episode, failure):
+  example, chat = episode.example, begins_in_chat(task, episode.example)
+  if failure is None:
+    return opened(example, episode.beginning(), chat)
+  nothing = '' if episode.players == 1 else ('',) * episode.players
+  first = opened(example, nothing, chat)
+  failed = {'failure': tuple(failure)}
+  others = tuple(dataclasses.replace(x, **failed) for x in first.others)
+  return dataclasses.replace(first, others=others, **failed)

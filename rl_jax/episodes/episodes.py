@@ -1,0 +1,425 @@
+"""Episodes: turns of the policy on the device, of environments in workers.
+
+The verifier of tasks that are environments. Ids in the record are those that
+were sampled or put there; nothing is encoded twice. After each turn the host
+reads the tokens once, asks the environments of its own rows, and puts what they
+say after the rows.
+"""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+import time
+from typing import Any
+
+import jax
+import numpy as np
+
+from rl_jax.decoding.engine import Engine
+from rl_jax.decoding.stop import Stop
+from rl_jax.decoding.turn_decode import Observations
+from rl_jax.episodes import beginnings
+from rl_jax.episodes.partners import NO_PARTNERS, Partners
+from rl_jax.episodes.players import Episode, Player, episode_metrics
+from rl_jax.episodes.resumed import Recorded, repeat
+from rl_jax.episodes.sides import Side, gathered
+from rl_jax.episodes.turn_arrays import turn_arrays
+from rl_jax.episodes.turns import TurnConfig, turn_format
+from rl_jax.episodes.unweighted_rewards import UnweightedRewardWarning
+from rl_jax.judging.verifiers import Journaled
+from rl_jax.rollouts.responses import Texts, own_rows
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
+from rl_jax.tasks import base
+from rl_jax.tasks.base import Example
+from rl_jax.tasks.environments.base import (
+  Opened,
+  seed_of,
+)
+from rl_jax.types import Trajectories
+from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.pool import Outcome
+
+OPPONENT = 'opponent'  # the named policy that plays against the policy
+
+
+class Episodes(Journaled):
+  """Plays and judges; see `verifiers` for what a run asks of it.
+
+  journal: a JournaledPool around a SessionPool.
+  stop: what ends a turn. partners: whom environments may ask. judged: whether
+  judges read episodes, of which all processes then know the texts. on_timeout:
+  see VerifierConfig.on_turn_timeout.
+  """
+
+  def __init__(
+    self,
+    task: Any,
+    journal: JournaledPool,
+    *,
+    tokenizer: Any,
+    stop: Stop,
+    turns: TurnConfig,
+    partners: Partners = NO_PARTNERS,
+    judged: bool = False,
+    on_timeout: str = 'invalid',
+  ):
+    super().__init__(journal)
+    self._task, self._pool = task, journal.pool
+    self._turns, self._stop, self._partners = turns, stop, partners
+    self._judged, self._on_timeout = judged, on_timeout
+    self._format = turn_format(task, tokenizer, turns)
+    self._players = task.traits.players
+    self._rounds = 0
+    self._rows: list[Player] = []  # of this process, in the last round
+    self._first = 0  # of them
+    self._records: list[dict[str, Any]] = []  # of all rows
+    self._live_B: np.ndarray | None = None  # that take part; None: all
+    self._seconds = 0.0
+    self._counted = UnweightedRewardWarning()
+
+  def open(
+    self, examples: Sequence[Example], kept: beginnings.Kept
+  ) -> list[Opened]:
+    """The examples with their first observations; see `beginnings`."""
+    self._rounds += 1
+    return beginnings.open_all(
+      self._task,
+      examples,
+      functools.partial(
+        self._journal.ask,
+        ask=functools.partial(beginnings.ask_once, self._pool.ask, kept),
+      ),
+      self._partners,
+      self._rounds,
+    )
+
+  def play(
+    self,
+    engine: Engine,
+    params: Any,
+    traj: Trajectories,
+    key: jax.Array,
+    examples: Sequence[Opened],
+    recorded: Recorded | None = None,
+  ) -> Trajectories:
+    """Whole episodes of the examples, `traj.group_size` of each.
+
+    In a game all players are rows of `traj`; if params have the policy
+    'opponent', it plays against each of them with its own rows.
+    recorded: rows of `traj` on the host if they continue inside a turn; None:
+    they are empty. Games of several players do not continue.
+
+    Raises:
+      RuntimeError: one begins in another way than its example.
+    """
+    whole = mesh_lib.replicated(engine.mesh)
+    opponent = params.get('policies', {}).get(OPPONENT)
+    policies = [params] if opponent is None else [params, opponent]
+    own = own_rows(len(examples), traj.group_size)
+    self._first, self._seconds = own.start, 0.0
+    self._partners.begin()
+    seats = self._seated(examples, traj.group_size, own, len(policies))
+    self._rows = seats[0]
+    if recorded is not None:
+      for row, player in zip(range(own.start, own.stop), seats[0], strict=True):
+        player.episode.cut = not recorded.live_B[row]
+    games = {id(p.episode): p.episode for rows in seats for p in rows}
+    self._ask([x for x in games.values() if not (x.cut or x.failure)])
+    for rows in seats:
+      for row, player in zip(range(own.start, own.stop), rows, strict=True):
+        self._check_start(player, examples[row // traj.group_size])
+    if recorded is not None:
+      rows = range(own.start, own.stop)
+      repeat(recorded, seats[0], rows, self._ask, self._stop, self._format)
+    sides = [
+      self._begun(engine, weights, traj, key, rows, n > 0, recorded)
+      for n, (weights, rows) in enumerate(zip(policies, seats, strict=True))
+    ]
+    for _ in range(self._turns.max_turns * self._players):
+      hosts = [self._read(side.tokens, own) for side in sides]
+      acting = []
+      for side, host in zip(sides, hosts, strict=True):
+        acting += self._act(side, host, own)
+      self._ask(acting)
+      for side, host in zip(sides, hosts, strict=True):
+        said = self._observations(side, host, own)
+        if side.live_B.any():
+          # In a game rows also wait for each other.
+          if self._players == 1 and engine.narrowed is not None:
+            side.playing = engine.narrowed(side.playing, side.live_B)
+          side.playing, side.tokens = engine.turn(
+            side.weights, side.playing, processes.put(said, whole)
+          )
+      if not any(side.live_B.any() for side in sides):
+        break
+    self._records = gathered([self._record(player) for player in self._rows])
+    self._live_B = None if recorded is None else recorded.live_B
+    return self._finished(engine, traj, sides[0], examples)
+
+  def _record(self, player):
+    """The record of a row; judges read what was exchanged, too."""
+    more = {'exchanged': player.exchanged()} if self._judged else {}
+    return player.record() | more
+
+  def outcomes(
+    self,
+    traj: Trajectories,
+    examples: Sequence[Any],
+    texts: Texts,
+    due_B: np.ndarray | None = None,
+  ) -> list[Outcome]:
+    """The sums of the rewards of the rows that were played last.
+
+    Rows that take no part have no components, and no error.
+    """
+    del texts, due_B
+    self._counted.look(self._records, list(map(self._weights, examples)))
+    found = []
+    for row in range(len(examples) * traj.group_size):
+      record = self._records[row]
+      if not self._takes_part(row):
+        found.append(Outcome(None))
+        continue
+      if record['failure'] is not None:
+        found.append(Outcome(None, *record['failure']))
+        continue
+      weights = self._weights(examples[row // traj.group_size])
+      names = {base.OUTCOME, *weights}
+      total = dict.fromkeys(sorted(names), 0.0)
+      for rewards in record['rewards']:
+        for name, value in rewards.items():
+          total[name] = total.get(name, 0.0) + value
+      found.append(Outcome(total, *(record['lost'] or ())))
+    return found
+
+  def _takes_part(self, row):
+    return self._live_B is None or self._live_B[row]
+
+  def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
+    """What judges read of own rows: (action, answer) of every turn."""
+    del texts
+    return [one.get('exchanged', []) for one in self._records[own]]
+
+  def shown(self) -> Callable[[int], dict[str, Any]]:
+    """What is logged of a row, {} if another process has played it."""
+    rows, first = self._rows, self._first
+
+    def of_row(row):
+      here = first <= row < first + len(rows)
+      return rows[row - first].shown() if here else {}
+
+    return of_row
+
+  def metrics(self) -> dict[str, float]:
+    """Metrics of the last round over the rows that take part."""
+    rows = filter(self._takes_part, range(len(self._records)))
+    return {
+      **episode_metrics([self._records[row] for row in rows]),
+      'time/environment_seconds': self._seconds,
+      **self._partners.metrics(),
+    }
+
+  def _seated(self, examples, group_size, own, policies):
+    """Players of own rows, for each policy.
+
+    Rows of the players of an example are adjacent groups. Of one policy, sample
+    g of them is one game; of two, each row of the first meets one of the other.
+    """
+    P, games, seats = self._players, {}, []
+    whole = P * group_size
+    if own.start % whole or own.stop % whole or (policies > 1 and P > 2):
+      raise ValueError(
+        f'{type(self._task).__name__}: {P} players of {policies} policies; a '
+        'process needs the prompts of whole games, and an opponent two players'
+      )
+    self._rounds += 1
+    for side in range(policies):
+      seats.append([])
+      for row in range(own.start, own.stop):
+        n, sample = divmod(row, group_size)
+        role = n % P
+        if policies == 1:
+          n -= role  # the row of the first player
+        elif side:
+          n += 1 - 2 * role  # the row of the policy that is trained
+        place = n * group_size + sample
+        if place not in games:
+          example, failure = examples[n], None
+          if isinstance(example, Opened):
+            example, failure = example.origin, example.failure
+          key = (self._rounds, place)
+          games[place] = Episode(
+            key,
+            example,
+            P,
+            failure=failure,
+            rewrites=self._task.traits.rewrites,
+            on_timeout=self._on_timeout,
+          )
+        seats[-1].append(Player(games[place], role))
+    return seats
+
+  def _begun(self, engine, params, traj, key, players, opponent, recorded):
+    """A side after its first turn, which in a game not all rows have."""
+    B, T = traj.response_BT.shape
+    acting, live_B = {}, np.ones(B, bool)
+    if self._players > 1:
+      live_B = np.array(gathered([player.acts() for player in players]))
+      acting['acting_B'] = processes.put(
+        live_B, mesh_lib.replicated(engine.mesh)
+      )
+    if opponent:
+      traj = engine.opponents(traj)
+    weights, playing, tokens = engine.begin(
+      params, traj=traj, key=key, **acting
+    )
+    none_B = np.zeros(B, np.int32)
+    side = Side(
+      players=players,
+      weights=weights,
+      playing=playing,
+      tokens=tokens,
+      live_B=live_B,
+      begun_B=none_B,
+      given_B=none_B,
+      turns_B=none_B,
+      turn_BT=np.full((B, T), -1),
+    )
+    if recorded is None:
+      return side
+    return dataclasses.replace(
+      side,
+      live_B=recorded.live_B,
+      begun_B=recorded.begun_B,
+      given_B=recorded.given_B,
+      turns_B=recorded.open_B,
+      turn_BT=recorded.turn_BT,
+    )
+
+  def _named(self, example):
+    name = type(self._task).__name__
+    return (
+      f'{name}: the episode of example {example.id}, seed {seed_of(example)},'
+    )
+
+  def _ask(self, episodes):
+    started = time.perf_counter()
+    self._partners.play_on(self._journal.ask, episodes)
+    self._seconds += time.perf_counter() - started
+
+  def _check_start(self, player, example):
+    if player.episode.failure is not None or player.episode.cut:
+      return
+    text = player.part(player.episode.beginning())
+    if text != example.observation:
+      raise RuntimeError(
+        f'{self._named(player.episode.example)} begins in two ways: '
+        f'{text!r:.300} and {example.observation!r:.300}; `reset` must depend '
+        'on nothing but its seed'
+      )
+
+  def _read(self, tokens, own):
+    """One read: lengths of all rows, tokens of own ones."""
+    if processes.count() == 1:
+      return processes.read(tokens)
+    mine = {name: tokens[name] for name in ('response', 'finished')}
+    every = {'length': tokens['length']}
+    return processes.read(every) | processes.fetch_rows(mine, own)
+
+  def _act(self, side, host, own):
+    """Takes the turns of a side; the episodes that are to answer."""
+    T = side.turn_BT.shape[1]
+    place_1T, length_B = np.arange(T)[None], host['length']
+    new_BT = place_1T >= side.begun_B[:, None]
+    new_BT &= (place_1T < length_B[:, None]) & side.live_B[:, None]
+    side.turn_BT = np.where(new_BT, side.turns_B[:, None], side.turn_BT)
+    side.context_BT = np.where(new_BT, side.context_B[:, None], side.context_BT)
+    side.turns_B = side.turns_B + side.live_B
+    length_R, given_R = length_B[own], side.given_B[own]
+    acting = []
+    for row, player in enumerate(side.players):
+      if side.live_B[own][row] and player.acts():
+        ids = host['response'][row, given_R[row] : length_R[row]]
+        player.act(self._stop.text(ids), ids)
+        acting.append(player.episode)
+    return acting
+
+  def _observations(self, side, host, own) -> Observations:
+    """What rows of a side read next; without room for a turn they are over."""
+    B, T = side.turn_BT.shape
+    left_B = side.turns_B < self._turns.max_turns
+    room_B = np.where(left_B, T - host['length'], 0)
+    said = gathered(
+      [
+        self._next_ids(player, host['finished'][row], room_B[own][row])
+        for row, player in enumerate(side.players)
+      ]
+    )
+    length_B = np.array([len(ids or ()) for ids, _ in said], np.int32)
+    most = T if self._task.traits.rewrites else self._format.most
+    ids_BO = np.zeros((B, most), np.int32)
+    for row, (ids, _) in enumerate(said):
+      ids_BO[row, : length_B[row]] = ids or ()
+    side.live_B = np.array([ids is not None for ids, _ in said])
+    forget_B = np.array([forgets for _, forgets in said])
+    side.begun_B = host['length']
+    side.given_B = side.begun_B + length_B
+    side.context_B = np.where(forget_B, side.begun_B, side.context_B)
+    arrays: Any = (ids_BO, length_B, side.live_B, forget_B)
+    ids_BO, length_B, live_B, forget_B = arrays
+    return Observations(
+      ids_BO=ids_BO, length_B=length_B, live_B=live_B, forget_B=forget_B
+    )
+
+  def _next_ids(self, player, finished, room):
+    """(ids before the player's next turn, None: it has none now; forgets)."""
+    if not player.acts():
+      return None, False
+    episode, history = player.episode, player.remembers()
+    forgets = history is not None
+    try:
+      again = self._format.again(player.ids, history or ())
+      # A stop text ends a turn too, without its end token; right after the
+      # prompt, which opens a turn, an empty one is closed.
+      if forgets or player.ids:
+        last = again if forgets else player.ids[-1][1]
+        finished = bool(last) and last[-1] in self._format.tokenizer.eos_ids
+      ids, left_out = self._format.observation(player.heard(), not finished)
+      player.opening, ids = ids, [*again, *ids]
+    except (ValueError, IndexError) as error:  # of a character tokenizer
+      episode.fail(f'the observation: {error}')
+      return None, False
+    player.left_out += left_out
+    if not ids and (forgets or not player.begun):
+      text = 'a player heard nothing before its first turn'
+      if forgets:
+        text = 'forget = True with an empty observation'
+      episode.fail(text)
+      return None, False
+    if len(ids) >= room:
+      episode.cut = True
+      return None, False
+    return ids, forgets
+
+  def _finished(self, engine, traj, side, examples):
+    """The record of a side."""
+    finished_B = np.array([r['finished'] for r in self._records])
+    turns = turn_arrays(
+      self._records, list(map(self._weights, examples)), self._turns.max_turns
+    )
+    arrays = {
+      'finished_B': finished_B,
+      'turn_BT': side.turn_BT.astype(np.int32),
+      'turns': turns,
+    }
+    if self._players > 1:
+      role_N = [example.role for example in examples]
+      arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
+    if self._task.traits.rewrites:
+      arrays['context_BT'] = side.context_BT.astype(np.int32)
+    whole = mesh_lib.replicated(engine.mesh)
+    return engine.finish(traj, side.playing, **processes.put(arrays, whole))
+
+  def _weights(self, example):
+    return self._task.weights_of(example)

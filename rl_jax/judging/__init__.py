@@ -1,0 +1,1 @@
+"""Who gives numbers to responses: verifiers, judges, reward models."""

@@ -1,0 +1,36 @@
+"""Worlds: small tasks of our own, in which one mechanism can act."""
+
+from rl_jax.worlds.advised_key_door import AdvisedKeyDoor as AdvisedKeyDoor
+from rl_jax.worlds.arithmetic import Arithmetic as Arithmetic
+from rl_jax.worlds.arms import Arms as Arms
+from rl_jax.worlds.backward_words import BackwardWords as BackwardWords
+from rl_jax.worlds.bandit import Bandit as Bandit
+from rl_jax.worlds.believed_chain import BelievedChain as BelievedChain
+from rl_jax.worlds.boxes import Boxes as Boxes
+from rl_jax.worlds.bracket_programs import BracketPrograms as BracketPrograms
+from rl_jax.worlds.calculator_sums import Calculator as Calculator
+from rl_jax.worlds.chain import Chain as Chain
+from rl_jax.worlds.clues import Clues as Clues
+from rl_jax.worlds.coverage import Coverage as Coverage
+from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
+from rl_jax.worlds.haggling import Haggling as Haggling
+from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
+from rl_jax.worlds.key_door import KeyDoor as KeyDoor
+from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
+from rl_jax.worlds.motifs import Motifs as Motifs
+from rl_jax.worlds.multiple_choice import MultipleChoice as MultipleChoice
+from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
+from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
+from rl_jax.worlds.priced_tools import PricedTools as PricedTools
+from rl_jax.worlds.recorded_episodes import LoggedEpisodes as LoggedEpisodes
+from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
+from rl_jax.worlds.recorded_moves import LoggedMoves as LoggedMoves
+from rl_jax.worlds.reflections import Reflections as Reflections
+from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
+from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
+from rl_jax.worlds.told_key_door import ToldKeyDoor as ToldKeyDoor
+from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
+from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
+from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums
+from rl_jax.worlds.web_form import WebForm as WebForm
+from rl_jax.worlds.word_problems import WordProblems as WordProblems

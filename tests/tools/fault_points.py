@@ -1,0 +1,275 @@
+"""Where a run is killed: a table of points, and how a process ends itself.
+
+Functions are patched from outside, in a process that is about to run; the
+library has no hooks.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import importlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import signal
+import threading
+import time
+import zlib
+
+SAVER = 'rl_jax.records.checkpoints.checkpointer:Checkpointer'
+ORBAX = 'orbax.checkpoint:AsyncCheckpointer'
+FILES = 'rl_jax.records.checkpoints.files'
+COLLECT = 'rl_jax.rollouts.collect'
+SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
+WRITER = 'rl_jax.records.metrics:MetricsWriter'
+JOURNAL = 'rl_jax.verification.journal:JournaledPool'
+EPISODES = 'rl_jax.episodes.episodes:Episodes'
+# Of a process: the calls of `ask` that open the first prompts of training, and
+# of evaluation, at start; then those of each rollout.
+_OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+  """Where a process ends itself.
+
+  kind: 'term' is a SIGTERM, 'pause' a SIGSTOP, the others are SIGKILLs.
+  target: 'module:Class.function'. when: 'before' or 'after' its call number
+  `call`, 'half': with half of what it appends written, or seconds after it.
+  within: only calls during a call of this function count.
+  """
+
+  kind: str
+  target: str
+  call: int
+  when: str | float
+  within: str = ''
+
+  def __str__(self):
+    name = self.target.split(':')[1]
+    inside = self.within and f' within {self.within.split(":")[1]}'
+    when = (
+      self.when if isinstance(self.when, str) else f'{self.when:.3f} s past'
+    )
+    return f'{self.kind}: {when} call {self.call} of {name}{inside}'
+
+
+def faults(episodes: bool = False) -> list[Fault]:
+  """All points of runs with or without episodes, in their own order."""
+  draw = random.Random(0)
+  prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
+  points = [
+    ('save', f'{SAVER}.save', 3, 'before'),
+    ('save', f'{ORBAX}.save', 2, 'before'),
+    ('save', f'{ORBAX}.save', 2, 'after'),
+    ('save', f'{ORBAX}.save', 3, 0.002),
+    ('save', f'{ORBAX}.save', 2, 0.005),
+    ('save', f'{ORBAX}.save', 3, 0.01),
+    ('save', f'{ORBAX}.save', 2, 0.02),
+    ('save', f'{SAVER}._finish', 3, 'before'),
+    ('save', f'{ORBAX}.wait_until_finished', 5, 'after'),
+    ('save', commit, 2, 'before'),
+    ('save', f'{FILES}:size_and_crc', 3, 'before', commit),
+    ('save', f'{FILES}:size_and_crc', 5, 'after', commit),
+    ('save', commit, 3, 'after'),
+    ('save', prune, 2, 'before'),
+    ('save', f'{FILES}:delete', 1, 'before', prune),
+    ('save', f'{FILES}:delete', 2, 'after', prune),
+    ('rounds', f'{SELECTOR}.select', 4, 'after'),
+    ('rounds', f'{SELECTOR}.observe', 4, 'after'),
+    ('rounds', f'{COLLECT}:Sampler.start', 5, 'before'),
+    ('rounds', f'{COLLECT}:Sampler.start', 4, 'after'),
+    ('rounds', f'{COLLECT}:Collector.judge', 4, 'after'),
+    ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
+    ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
+    ('journal', f'{JOURNAL}._append', 4, 'half'),
+    ('journal', f'{JOURNAL}.mark', 2, 'after'),
+    ('writer', f'{WRITER}._append', 4, 'before'),
+    ('writer', f'{WRITER}._append', 3, 'after'),
+    ('writer', f'{WRITER}._append', 5, 'half'),
+    ('writer', f'{WRITER}._append', 6, 'half'),
+    (
+      'writer',
+      'rl_jax.records.trackers.tensorboard:TensorBoard.log',
+      2,
+      'before',
+    ),
+    ('writer', f'{WRITER}.offsets', 3, 'after'),
+    ('writer', f'{WRITER}.truncate_to', 1, 'after'),
+  ]
+  points += (
+    _turns() if episodes else [('journal', f'{JOURNAL}.reward', 4, 'after')]
+  )
+  found = [Fault(*point) for point in points]
+  found += [
+    Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
+    Fault('term', f'{ORBAX}.save', 2, 0.001),
+  ]
+  # At random after the first iteration has started: usually some of them on.
+  found += [
+    Fault(
+      'random', 'rl_jax.runs.loop:Trainer.iteration', 1, draw.uniform(0, 1.5)
+    )
+    for _ in range(8)
+  ]
+  draw.shuffle(found)
+  return found
+
+
+def _turns() -> list[tuple]:
+  """Between the calls of environments, and within them."""
+  ask, pool = f'{JOURNAL}.ask', 'rl_jax.verification.sessions:SessionPool.ask'
+  opens = 'rl_jax.episodes.beginnings:open_all'
+  turns = range(_FIRST_TURN, _FIRST_TURN + 3)
+  points = [
+    (ask, _OPENS, 'before'),
+    (ask, _OPENS, 'after'),
+    (opens, 3, 'after'),
+    (ask, _RESETS, 'before'),
+    (ask, _RESETS, 'after'),
+    *((ask, turn, 'before') for turn in turns),
+    *((ask, turn, 'after') for turn in turns),
+    (ask, 4 * _FIRST_TURN, 'after'),
+    (pool, _FIRST_TURN, 0.001),
+    (pool, _FIRST_TURN + 1, 'after'),
+    (f'{JOURNAL}._append', _FIRST_TURN + 1, 'half'),
+    (f'{EPISODES}._act', 2, 'after'),
+    (f'{EPISODES}._observations', 2, 'before'),
+    (f'{EPISODES}._observations', 3, 'after'),
+    (f'{EPISODES}._finished', 1, 'before'),
+    (f'{EPISODES}._finished', 2, 'after'),
+  ]
+  return [('turns', *point) for point in points]
+
+
+def _resolve(target: str) -> tuple[object, str]:
+  """(owner, attribute) of 'module:Class.function'."""
+  module, _, path = target.partition(':')
+  owner = importlib.import_module(module)
+  *classes, name = path.split('.')
+  for one in classes:
+    owner = getattr(owner, one)
+  return owner, name
+
+
+def _die() -> None:
+  os.kill(os.getpid(), signal.SIGKILL)
+  time.sleep(60)
+
+
+def _half(owner: object, arguments: Sequence) -> None:
+  """Writes half of the last line that the call would append."""
+  if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
+    name, rows = arguments
+    file, line = owner._files[name]._file, json.dumps(rows[-1])
+  else:  # JournaledPool._append(line)
+    file, line = owner._file, json.dumps(arguments[0])
+  file.write(line[: len(line) // 2].encode())
+  file.flush()
+
+
+def _pause() -> None:
+  os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _terminate() -> None:
+  print(f'signalled at {time.time()}', flush=True)
+  os.kill(os.getpid(), signal.SIGTERM)
+
+
+def arm(fault: Fault) -> None:
+  """Makes this process end itself."""
+  end = _terminate if fault.kind == 'term' else _die
+  if fault.kind == 'pause':
+    end = _pause
+  calls, inside = itertools.count(1), threading.local()
+  if fault.within:
+    owner, name = _resolve(fault.within)
+    around = getattr(owner, name)
+
+    def marked(*arguments, **named):
+      inside.now = True
+      try:
+        return around(*arguments, **named)
+      finally:
+        inside.now = False
+
+    setattr(owner, name, marked)
+  owner, name = _resolve(fault.target)
+  original = getattr(owner, name)
+
+  def fatal(*arguments, **named):
+    counted = not fault.within or getattr(inside, 'now', False)
+    hit = counted and next(calls) == fault.call
+    if hit and fault.when == 'half':
+      _half(arguments[0], arguments[1:])
+    if hit and fault.when in ('before', 'half'):
+      end()
+    if hit and isinstance(fault.when, float):
+      threading.Timer(fault.when, end).start()
+    result = original(*arguments, **named)
+    if hit and fault.when == 'after':
+      end()
+    return result
+
+  setattr(owner, name, fatal)
+
+
+def time_out_once(workdir: pathlib.Path) -> None:
+  """Every eighth sample times out the first time that it is verified.
+
+  So do calls of environments. Whether a beginning does depends on its seed, not
+  on the call: a process that continues asks for beginnings that others knew.
+  """
+  from rl_jax.verification.journal import JournaledPool
+  from rl_jax.verification.pool import Outcome, VerifierPool
+  from rl_jax.verification.sessions import Answer, SessionPool
+
+  marks = workdir / 'verified_before.txt'
+  seen = set(marks.read_text().split()) if marks.exists() else set()
+  reward, ask = VerifierPool.reward, SessionPool.ask
+  journaled_reward, journaled_ask = JournaledPool.reward, JournaledPool.ask
+  name = None  # of a sample of the call that is made
+
+  def slow(samples, outcomes, failed):
+    late = [
+      name(x) not in seen and zlib.crc32(name(x).encode()) % 8 == 0
+      for x in samples
+    ]
+    pairs = zip(late, outcomes, strict=True)
+    return [failed if is_late else outcome for is_late, outcome in pairs]
+
+  def slow_reward(self, examples, responses):
+    outcomes = reward(self, examples, responses)
+    failed = Outcome(None, 'timeout', 'killed after a while')
+    return slow(range(len(examples)), outcomes, failed)
+
+  def slow_ask(self, requests):
+    failed = Answer(None, 'timeout', 'killed after a while')
+    return slow(requests, ask(self, requests), failed)
+
+  def note(samples):
+    names = [name(x) for x in samples]
+    seen.update(names)
+    with marks.open('a') as file:
+      file.write(''.join(f'{one}\n' for one in names))
+
+  def noted_reward(self, examples, responses):
+    nonlocal name
+    name = f'{self._calls}/{{}}'.format
+    outcomes = journaled_reward(self, examples, responses)
+    note(range(len(examples)))
+    return outcomes
+
+  def noted_ask(self, requests, **opens):
+    nonlocal name
+    call, name = self._calls, lambda r: f'seed/{r.seed}'
+    if not opens:
+      name = lambda r: f'{call}/{r.episode[1]}'
+    answers = journaled_ask(self, requests, **opens)
+    note(requests)
+    return answers
+
+  VerifierPool.reward, SessionPool.ask = slow_reward, slow_ask
+  JournaledPool.reward, JournaledPool.ask = noted_reward, noted_ask
