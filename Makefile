@@ -1,6 +1,7 @@
 # Every target makes .venv and installs the pinned dependencies when needed.
 #   make quickstart   watch a language model learn, on this machine
 #   make quickstart-llm   the same with a public model of 135M parameters
+#   make check        a minute: what a change most likely breaks
 #   make test         what a developer, the README and .ci/run use
 PYTHON ?= python3
 VENV ?= .venv
@@ -28,10 +29,22 @@ QUICK_COMPILER := XLA_FLAGS='--xla_backend_optimization_level=0 \
 PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
+space := $(subst ,, )
+PARALLEL := -n $(WORKERS) --dist loadfile
+# What `make check` looks at: ten methods and the pieces that they are made of.
+CHECKED := reinforce rloo grpo dr_grpo dapo ppo gspo cispo kl_cov dpo
+CHECK_TESTS := tests/methods/test_common.py \
+	tests/test_imports.py tests/test_faces.py tests/test_fields.py \
+	$(addprefix tests/pieces/,test_contract.py test_aggregation.py \
+	ops/test_ratios.py ops/test_returns.py credit/test_group.py \
+	credit/test_gae.py losses/test_reinforce.py losses/test_ppo_clip.py \
+	losses/test_gspo.py losses/test_cispo.py losses/test_kl_cov.py \
+	losses/test_value_clip.py regularizers/test_kl_penalty.py \
+	preferences/test_links.py preferences/test_losses.py)
 SMOKE := $(TEST_ENV) $(BIN)/python -m experiments.train \
 	--config=configs/worlds/bandit.py --method=grpo
 
-.PHONY: docs plan-environment test-compilers install quickstart quickstart-llm test test-fast test-devices smoke test-all \
+.PHONY: docs plan-environment test-compilers install newest-jax quickstart quickstart-llm check test test-fast test-devices smoke test-all \
 	test-processes test-faults test-attacks test-soak test-mutations lint readme \
 	format clean
 
@@ -46,6 +59,13 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	  --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@
 
+# The newest JAX that pyproject.toml takes, in place of the pinned one, until the
+# next `make install` that has something to do.
+newest-jax: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --upgrade --editable . jax jaxlib
+	$(BIN)/python -c 'import jax; print("jax", jax.__version__)'
+
 # Huge pages for large buffers, which are allocated anew at every call; ignored
 # where there are none.
 quickstart: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
@@ -57,13 +77,20 @@ quickstart-llm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 quickstart-llm: $(STAMP)
 	$(RUN) -m experiments.quickstart_llm
 
+# Within a minute: lint and types, ten methods, imports, a run of two iterations.
+check: lint
+	$(PYTEST) $(PARALLEL) -m 'not slow and not devices' $(CHECK_TESTS) \
+	  -k 'not test_common.py or $(subst $(space), or ,$(CHECKED:%=[%]))'
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  $(SMOKE) --set=iterations=2 --workdir="$$dir/run"
+
 test: test-fast test-devices smoke
 
 test-fast: $(STAMP)
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'not slow and not devices and not compilers'
+	$(PYTEST) $(PARALLEL) -m 'not slow and not devices and not compilers'
 
 test-devices: $(STAMP)
-	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) $(PARALLEL) \
 	  -m 'devices and not slow'
 
 # Two iterations, then two more: the second command continues the first.
@@ -79,7 +106,7 @@ smoke: $(STAMP)
 test-all: test-fast test-devices smoke test-processes
 	$(PYTEST) -n $(WORKERS) -m 'slow and not devices and not compilers' \
 	  --ignore=tests/runtime/test_processes.py
-	RL_JAX_TEST_DEVICES=8 $(PYTEST) -n $(WORKERS) --dist loadfile \
+	RL_JAX_TEST_DEVICES=8 $(PYTEST) $(PARALLEL) \
 	  -m 'devices and slow'
 
 # Two real processes against one, killed, stuck and stopped processes.

@@ -15,8 +15,7 @@ import shutil
 import textwrap
 
 from experiments.flags import configuration
-from experiments.papers.worlds import where
-from experiments.tables import methods
+from experiments.tables import all_methods, methods
 from experiments.tables.method_difference import show
 
 OUT = pathlib.Path(__file__).parent / 'generated'
@@ -67,35 +66,25 @@ def _classes(name):
 
 
 def _table(names):
-  """All methods: what each is, where its mechanism acts."""
+  """The table of all methods; what is left out here is on the pages of each."""
+  shown = ('what it is', 'evidence', 'acts in', 'claimed and seen')
+  places = [all_methods.HEADER.index(title) - 1 for title in shown]
   lines = [
     '# All methods',
     '',
-    f'{len(names)} methods; `--method=NAME` trains with one of them.',
+    f'{len(names)} methods; `--method=NAME` trains with one of them. '
+    '`configs/methods/README.md` is this table with their pieces and papers.',
     '',
-    '| method | what it is | evidence | acts in |',
-    '|---|---|---|---|',
+    f'| method | {" | ".join(shown)} |',
+    '|---' * (len(shown) + 1) + '|',
   ]
-  for name in names:
-    found = methods.parts(name)
-    cells = (
-      f'[{name}](method_{name}.md)',
-      methods.summary(name),
-      found['Evidence'].split('(')[0].rstrip('. '),
-      _world(name),
-    )
-    cells = (cell.replace('|', '&#124;') for cell in cells)
-    lines.append(f'| {" | ".join(cells)} |')
+  for name, cells in all_methods.table().items():
+    texts = [f'[{name}](method_{name}.md)', *(cells[i] for i in places)]
+    texts = (text.replace('|', '&#124;') for text in texts)
+    lines.append(f'| {" | ".join(texts)} |')
   pages = '\n'.join(f'method_{name}' for name in names)
   toc = f'```{{toctree}}\n:hidden:\n\n{pages}\n```'
   return '\n'.join((*lines, '', toc)) + '\n'
-
-
-def _world(name):
-  try:
-    return f'`configs/{where.place_of(name).world}.py`'
-  except (KeyError, ValueError):
-    return 'no world of ours'
 
 
 def _method(name):

@@ -67,7 +67,7 @@ from experiments.flags import configuration, outputs
 from rl_jax import overrides
 from rl_jax.checks import INT32
 from rl_jax.decoding.drafts.settings import Drafts
-from rl_jax.models import platform
+from rl_jax.models import ModelConfig, platform
 from rl_jax.planning import costs
 from rl_jax.runtime import host_memory
 from rl_jax.runtime import mesh as mesh_lib
@@ -152,6 +152,11 @@ def main(argv):
     ratios.check_groups(shape, stage, _MEAN.value, jax.device_count())
   except ValueError as error:
     raise app.UsageError(str(error)) from None
+  time_stage(cfg, shape, stage)
+
+
+def time_stage(cfg: ModelConfig, shape: costs.Shape, stage: str) -> None:
+  """Times a stage of one iteration, and others in turn with it."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=jax.device_count()))
   microbatches = _MICROBATCHES.value or default_microbatches(shape)
   options = Options(

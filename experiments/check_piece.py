@@ -3,12 +3,12 @@
 python -m experiments.check_piece my_pieces.py
 rl-jax check-piece my_pieces.py --piece='GroupMedian(scale=0.5)'
 
-Each class of a piece in the file stands in a small method (GRPO, PPO or DPO, by
-its role) on a small rollout that holds padding, an observation, a row without a
-reward and groups of mixed rewards: masked tokens and failed rows have to have
-no part in it, padding and the order of rows must not matter, gradients are
-finite, new values of fields compile nothing, states survive a restart. If the
-file has get_method(), that method is checked as it is, too. The checks take
+Each class of a piece in the file is put into a small method (GRPO, PPO or DPO,
+by its role) on a small rollout that holds padding, an observation, a row
+without a reward and groups of mixed rewards: masked tokens and failed rows have
+to have no part in it, padding and the order of rows must not matter, gradients
+are finite, new values of fields compile nothing, states survive a restart. If
+the file has get_method(), that method is checked as it is, too. The checks take
 seconds and train nothing; the exit code is 1 if one of them fails.
 """
 
@@ -28,14 +28,22 @@ _PIECE = flags.DEFINE_multi_string(
   'repeated. Default: all classes of the file, with their defaults.',
 )
 
+_ONLY_METHOD = flags.DEFINE_bool(
+  'only_method',
+  False,
+  'Check get_method() only: for pieces that need others beside them.',
+)
 
-def subjects(path: str, pieces: list[str]) -> list[table.Subject]:
+
+def subjects(
+  path: str, pieces: list[str], only_method: bool = False
+) -> list[table.Subject]:
   """What is checked of a file.
 
   Raises: ValueError if it has no piece, or one that cannot be made.
   """
   module = user_modules.load(path)
-  classes = table.pieces_of(module)
+  classes = [] if only_method else table.pieces_of(module)
   has_method = hasattr(module, 'get_method') and not pieces
   if not classes and not has_method:
     raise ValueError(f'{path} has neither a piece nor get_method()')
@@ -51,8 +59,8 @@ def subjects(path: str, pieces: list[str]) -> list[table.Subject]:
       found.append(one)
   if has_method:
     method = configuration.load_method(path)
-    made = functools.partial(common.Case, method)
-    found.append(table.Subject('get_method()', path, made, common.CHECKS))
+    case = functools.partial(common.Case, method)
+    found.append(table.Subject('get_method()', path, case, common.CHECKS))
   return found
 
 
@@ -61,7 +69,7 @@ def main(argv):
   if len(argv) != 2:
     raise app.UsageError('name one file: check_piece FILE.py')
   failed = 0
-  for one in subjects(argv[1], _PIECE.value):
+  for one in subjects(argv[1], _PIECE.value, _ONLY_METHOD.value):
     rows = list(table.rows(one))
     failed += sum(bool(row.failure) for row in rows)
     print(table.page(one, rows))

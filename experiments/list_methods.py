@@ -10,7 +10,7 @@ python -m experiments.list_methods --markdown   writes configs/methods/README.md
 from absl import app, flags
 
 from experiments.flags import configuration
-from experiments.tables import methods
+from experiments.tables import all_methods, methods
 from experiments.tables.method_difference import differences
 
 _VERBOSE = flags.DEFINE_bool('verbose', False, 'Add summary and source.')
@@ -30,7 +30,7 @@ def main(argv):
     raise app.UsageError(f'unexpected arguments: {argv[1:]}')
   if _MARKDOWN.value:
     configuration.check_clone('--markdown')
-    (configuration.ROOT / methods.FILE).write_text(methods.page())
+    (configuration.ROOT / all_methods.FILE).write_text(all_methods.page())
     return
   if _DIFF.value:
     if len(_DIFF.value) != 2:

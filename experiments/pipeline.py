@@ -78,12 +78,12 @@ def ended(code: int) -> str:
   """How a stage has ended, and what to do: 1 and 2 are errors that it names."""
   again = 'run the same command to continue it'
   if code in (1, 2):
-    again = f'mend what it says, then {again}'
+    again = f'repair what it says, then {again}'
   return f'ended with exit code {code}: {again}'
 
 
 def finished(path: str, planned: dict[str, list[str]]) -> dict[str, Any]:
-  """What pipeline.json says is finished.
+  """The finished stages by pipeline.json.
 
   Raises: ValueError if a finished stage has another command today.
   """

@@ -1,4 +1,4 @@
-"""What programs call: train a policy, and measure one.
+"""The functions of programs: `train` a policy, and `evaluate` one.
 
 import rl_jax
 from configs.worlds import bandit
@@ -98,13 +98,7 @@ def evaluate(
   """
   hf_classifier.check_writes(checkpoint)
   if config is None:
-    run = directory.run_of(checkpoint)
-    if run is None:
-      raise ValueError(
-        f'{checkpoint} is not a work directory of a run, whose task and limits '
-        'would be taken: give a config'
-      )
-    config = dataclasses.replace(run, mesh=MeshConfig())
+    config = _config_of(checkpoint)
   if opponent and config.task.traits.players != 2:
     name = type(config.task).__name__
     raise ValueError(
@@ -124,19 +118,30 @@ def evaluate(
     if opponent:
       rules = {OPPONENT: Loaded(path=opponent)}
       params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
-    verifier = assembly.make_verifier(
+    runner = assembly.make_runner(
       config, None, tokenizer, mesh, split=config.evaluation.split
     )
-    with contextlib.closing(verifier):
+    with contextlib.closing(runner):
       evaluator = assembly.make_evaluator(
         config,
         policy,
-        verifier,
+        runner,
         mesh,
         judges=make_judges(config, policy, mesh, assembly.run_key(seed, mesh)),
         seed=seed,
       )
       return evaluator.run(params)
+
+
+def _config_of(workdir: str) -> ExperimentConfig:
+  """The configuration of the run, on all devices."""
+  run = directory.run_of(workdir)
+  if run is None:
+    raise ValueError(
+      f'{workdir} is not a work directory of a run, whose task and limits '
+      'would be taken: give a config'
+    )
+  return dataclasses.replace(run, mesh=MeshConfig())
 
 
 def check_split(config: ExperimentConfig) -> None:

@@ -1,5 +1,6 @@
 """The configuration of one experiment: a tree of frozen dataclasses."""
 
+from collections.abc import Callable
 import dataclasses
 import math
 from typing import Any
@@ -13,7 +14,6 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
-from rl_jax.records import metric_names
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
@@ -105,7 +105,7 @@ class StoppingConfig:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class DiagnosticsConfig:
-  """What a run measures besides; it changes no other number.
+  """Further measurements of a run; they change no other number.
 
   influence_every: iterations between measurements of what the method and each
   of its pieces do to the gradient (learning.influence); 0: never. A measured
@@ -215,7 +215,7 @@ def on_devices(config: ExperimentConfig, count: int) -> ExperimentConfig:
   return found
 
 
-def _shares(config):
+def _shares(config: ExperimentConfig):
   """(parts, their name, of how many, their name): what the mesh must divide."""
   rollout, sizes = config.rollout, config.mesh.sizes()
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
@@ -242,7 +242,7 @@ def validate(config: ExperimentConfig) -> None:
   _check_method(config, config.method)
   rollout_checks.check(config)
   check_trackers(config.tracking)
-  metric_names.check_stopping(
+  check_stopping_metric(
     config.stopping.metric, config.evaluation.every, config.method
   )
   if config.stopping.target is not None and config.stopping.metric is None:
@@ -261,8 +261,21 @@ def validate(config: ExperimentConfig) -> None:
     check_limits(
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
-  _check_sizes(config)
-  check_tokens(config)
+  _check_together(config, _check_sizes, check_tokens)
+
+
+def _check_together(
+  config: ExperimentConfig, *checks: Callable[[ExperimentConfig], None]
+) -> None:
+  """Raises one ValueError with what all of the checks find."""
+  found = []
+  for check in checks:
+    try:
+      check(config)
+    except ValueError as error:
+      found.append(str(error))
+  if found:
+    raise ValueError('; '.join(found))
 
 
 def _check_method(config: ExperimentConfig, method: method_lib.Method) -> None:
@@ -287,11 +300,11 @@ def _check_sizes(config: ExperimentConfig) -> None:
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch
 
-  def divides(small_name, small, large_name, large):
+  wrong: list[str] = []
+
+  def divides(small_name: str, small: int, large_name: str, large: int):
     if large % small:
-      raise ValueError(
-        f'{small_name} = {small} must divide {large_name} = {large}'
-      )
+      wrong.append(f'{small_name} = {small} must divide {large_name} = {large}')
 
   divides(
     'update.minibatch_prompts',
@@ -320,6 +333,8 @@ def _check_sizes(config: ExperimentConfig) -> None:
     'rollout.max_response_tokens',
     rollout.max_response_tokens,
   )
+  if wrong:
+    raise ValueError('; '.join(wrong))
 
 
 def _check_baseline(
@@ -384,3 +399,32 @@ def _check_device_verifier(config: ExperimentConfig) -> None:
         f'{field} = {value!r} with verifier.on_device = True: device verifiers '
         'have no workers, and support only the end token'
       )
+
+
+# The first words of the names of metrics: WORD/NAME.
+METRIC_WORDS = (
+  *('batch', 'episode', 'evaluation', 'influence', 'policy', 'preference'),
+  *('reward', 'rollout', 'time', 'train', 'value'),
+)
+
+
+def check_stopping_metric(name: str | None, every: int, method: Any) -> None:
+  """Raises ValueError if no row of a run could have the metric.
+
+  What follows the word is known when the first row is; metrics of pieces that
+  are not of rl_jax may have any name. every: iterations between evaluations.
+  """
+  if name is None:
+    return
+  word = name.partition('/')[0]
+  modules = {type(piece).__module__ for _, piece in method.pieces()}
+  closed = all(module.startswith('rl_jax.') for module in modules)
+  if word not in METRIC_WORDS and closed:
+    raise ValueError(
+      f'stopping.metric = {name!r}: metrics begin with one of '
+      f'{", ".join(METRIC_WORDS)}, and a slash'
+    )
+  if word == 'evaluation' and not every:
+    raise ValueError(
+      f'stopping.metric = {name!r}, but evaluation.every = 0: never evaluated'
+    )

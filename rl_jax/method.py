@@ -74,21 +74,21 @@ class Method(struct.PyTreeNode, kw_only=True):
   Float fields of pieces are pytree leaves; everything else is static.
   """
 
-  shaping: tuple = ()
-  credit: tuple = ()
-  losses: tuple = ()
-  weights: tuple = ()
-  aggregation: Any = None
-  value_target: Any = None
-  group_filter: Any = None
-  pairs: Any = None
-  selector: Any = struct.field(pytree_node=False, default=None)
-  rollout: Any = struct.field(pytree_node=False, default=None)
-  logits: tuple = ()
-  reference: Any = struct.field(pytree_node=False, default=Frozen())
+  shaping: tuple[Shaping, ...] = ()
+  credit: tuple[Credit, ...] = ()
+  losses: tuple[Loss, ...] = ()
+  weights: tuple[Weight, ...] = ()
+  aggregation: Aggregation | None = None
+  value_target: ValueTarget | None = None
+  group_filter: GroupFilter | None = None
+  pairs: Pairs | None = None
+  selector: Selector | None = struct.field(pytree_node=False, default=None)
+  rollout: RolloutWrapper | None = struct.field(pytree_node=False, default=None)
+  logits: tuple[LogitTransform, ...] = ()
+  reference: ReferenceRule = struct.field(pytree_node=False, default=Frozen())
 
   def slot(self, name: str) -> Any:
-    """What the method has in a slot: a tuple of pieces, a piece or None."""
+    """The content of a slot: a tuple of pieces, a piece or None."""
     return getattr(self, name)
 
   def pieces(self) -> Iterator[tuple[str, Piece]]:
@@ -106,7 +106,7 @@ class Method(struct.PyTreeNode, kw_only=True):
     return [item for item in self.pieces() if item[0].split('.')[0] == slot]
 
   def needs(self, slots: tuple[str, ...] | None = None) -> frozenset[Any]:
-    """What the pieces read: names (entropy, values, ...) and statistics.
+    """The names (entropy, values, ...) and statistics that the pieces read.
 
     Losses always have logp; only pieces of CREDIT_SLOTS declare it.
     slots: only of these; LOSS_SLOTS are those that an update computes.
@@ -168,7 +168,7 @@ class Method(struct.PyTreeNode, kw_only=True):
     return {path: x for path, x in states.items() if x is not None}
 
   def init_params(self) -> dict[str, Any]:
-    """What losses and weights learn by gradient besides the policy, by path."""
+    """Parameters that losses and weights learn besides the policy, by path."""
     params = {path: piece.init_params() for path, piece in self.pieces()}
     return {path: x for path, x in params.items() if x is not None}
 
@@ -275,7 +275,10 @@ def replace_piece(method: Method, path: str, piece: Any) -> Method:
   """Returns a method with the piece at 'credit.0.Name' replaced."""
   name, *rest = path.split('.')
   if name in PIECE_SLOTS:
-    return dataclasses.replace(method, **{name: piece})
-  pieces = list(method.slot(name))
-  pieces[int(rest[0])] = piece
-  return dataclasses.replace(method, **{name: tuple(pieces)})
+    changed = piece
+  else:
+    pieces = list(method.slot(name))
+    pieces[int(rest[0])] = piece
+    changed = tuple(pieces)
+  changes: dict[str, Any] = {name: changed}
+  return dataclasses.replace(method, **changes)

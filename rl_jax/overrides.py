@@ -43,6 +43,14 @@ PIECE_MODULES = (
 # name) of a field. Files, --set and --add may use them; digests still do.
 RENAMED: dict[str | tuple[str, str], str] = {
   'Given': 'RecordedPairs',
+  'Logged': 'RecordedResponse',
+  'LoggedEpisodes': 'RecordedEpisodes',
+  'LoggedMoves': 'RecordedMoves',
+  'ToldKeyDoor': 'NarratedKeyDoor',
+  ('Arms', 'told'): 'observed',
+  ('BracketPrograms', 'num_logged'): 'num_recorded',
+  ('RecordedEpisodes', 'num_logged'): 'num_recorded',
+  ('RecordedWalks', 'num_logged'): 'num_recorded',
   ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
 }
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
@@ -187,9 +195,9 @@ def _build(node, text):
   name = class_today(node.func.id, known)
   if name not in known:
     raise ValueError(_unknown_piece(name, known))
-  kwargs = {k.arg: _build(k.value, text) for k in node.keywords}
-  kwargs = fields_today(known[name], kwargs)
-  return construct(known[name], _typed(known[name], kwargs))
+  values = {str(k.arg): _build(k.value, text) for k in node.keywords}
+  values = fields_today(known[name], values)
+  return construct(known[name], _typed(known[name], values))
 
 
 def class_today(name: str, known: Iterable[str]) -> str:
@@ -335,7 +343,7 @@ def _field_name(node, key, path):
 
 
 def meant(cls: type, name: str) -> str | None:
-  """The path of the field that a bare name means; None: nobody knows.
+  """The path of the field that a bare name means; None: there is no such field.
 
   'rollout.group_size' for 'group_size', which one section has, and for
   'num_generations', as another library calls it.

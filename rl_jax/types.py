@@ -45,7 +45,7 @@ TOKENS = 'tokens'
 
 
 class Turns(struct.PyTreeNode, kw_only=True):
-  """What the turns of episodes were worth, [B, K] for K turns at most.
+  """Numbers of the turns of episodes, [B, K] for K turns at most.
 
   reward: of each turn, combined by the task; the sum of a row is reward_B, and
   turns that were not played have 0. state: a number for what the policy faced,
@@ -126,7 +126,7 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
 
 
 class GroupSummary(struct.PyTreeNode, kw_only=True):
-  """What a selector observes of the groups of a round, each [N, G].
+  """The groups of a round as a selector observes them, each [N, G].
 
   reward: combined by the task, NaN where the verification failed. right: 1 if
   the response solved its prompt, 0 if not or unknown. length: response tokens.
@@ -141,7 +141,7 @@ class GroupSummary(struct.PyTreeNode, kw_only=True):
 
 
 class TrainState(struct.PyTreeNode, kw_only=True):
-  """What an update changes; donated to it and saved in every checkpoint."""
+  """The state that an update changes; donated to it, saved in checkpoints."""
 
   step: Array  # int32, optimizer steps taken
   params: Any  # trainable parameters only

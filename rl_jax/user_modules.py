@@ -21,7 +21,7 @@ import re
 import sys
 import traceback
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +40,23 @@ class NamesCode:
     """Modules of functions that fields name, whose files are recorded."""
     return ()
 
+  def supports(self, name: str) -> bool:
+    """Whether a task has the optional method; see tasks.Task."""
+    del name
+    return False
+
 
 class NotImported:
   """Base of what stands for an object whose code has not been imported."""
 
-  why: str  # the text of the error
+  why: ClassVar[str]  # the text of the error
 
 
+# What an import of the library lacks: a module, or a name in one.
+_MISSING = re.compile(
+  r"^No module named '(rl_jax\.[\w.]+)'"
+  r"|^cannot import name '(\w+)' from 'rl_jax\b"
+)
 _MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
@@ -56,7 +66,7 @@ _refusing: list[bool] = []  # not empty: nothing may be loaded
 
 
 def add(text: str) -> types.ModuleType:
-  """What --import names: PATH.py, or a module as in my_package.my_task.
+  """Imports what --import names: PATH.py, or a module like my_package.my_task.
 
   Raises:
     FileNotFoundError: there is no such file.
@@ -311,7 +321,32 @@ def _imported(name, typed):
     text = error.msg if isinstance(error, ImportError | SyntaxError) else error
     raise ValueError(
       f'{typed} cannot be imported: {type(error).__name__}: {text}{where}'
+      f'{_where_today(error)}'
     ) from error
+
+
+def _where_today(error):
+  """Where a module or class of an earlier version is today, or ''."""
+  if not isinstance(error, ImportError):
+    return ''
+  missing = _MISSING.search(str(error))
+  if not missing:
+    return ''
+  from rl_jax import overrides  # which imports this module
+
+  name = (missing[1] or missing[2]).rpartition('.')[2]
+  name = overrides.RENAMED.get(name, name)
+  root = os.path.dirname(os.path.abspath(__file__))
+  found = []
+  for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):
+    module = path.removeprefix(os.path.dirname(root) + os.sep)
+    module = module.removesuffix('.py').replace(os.sep, '.')
+    with open(path, encoding='utf-8') as file:
+      if re.search(rf'^class {name}\b', file.read(), re.M):
+        found.append(f'{module}.{name}')
+    if module.endswith(f'.{name}'):
+      found.append(module)
+  return f'; today it is {" or ".join(found)}' if found else ''
 
 
 def _check_allowed(typed):

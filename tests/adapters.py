@@ -29,7 +29,7 @@ class Adapters(Episodic):
     return self.first(list(self.tasks)[index])
 
   def first(self, name):
-    """That of the task of that name."""
+    """Returns the first example of the task of that name."""
     example = self.tasks[name].example('train', 0)
     meta = {**example.meta, NAME: name}
     return dataclasses.replace(example, meta=meta)

@@ -1,11 +1,11 @@
 """Settings of the whole suite; the device suite runs in its own process."""
 
 import collections
-import contextlib
-import ctypes
+import functools
 import gc
 import importlib
 import importlib.util
+import itertools
 import os
 import pathlib
 import resource
@@ -21,8 +21,10 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
 
 from absl import flags  # noqa: E402
 import jax  # noqa: E402
+from jax._src.interpreters import mlir  # noqa: E402
 import pytest  # noqa: E402
 
+from rl_jax.records import metrics  # noqa: E402
 from rl_jax.runtime import mesh as mesh_lib  # noqa: E402
 
 # Silent broadcasting of [B] against [B, T] is the commonest bug of the field.
@@ -55,30 +57,31 @@ def pytest_collection_modifyitems(items):
       item.add_marker(skip)
 
 
-# A compiled program, however small, keeps about 1.3 MB and seven memory maps
-# until it is let go: 10,000 tests would hold 10 GB in two processes, and jaxlib
-# crashes in the compiler when Linux grants no further map (65,530 a process).
-_MOST_PROGRAMS = 1000
-_kept_programs = 0
+# JAX makes a context of MLIR for each program that it lowers and keeps it with
+# the program: 1.1 MB and 5 ms of the 1.4 MB and 11 ms that a small one costs.
+# One context serves any number of programs.
+mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+
+_SLOW = itertools.count(1)
+_MOST_PROGRAMS = 2500
+_kept = 0  # programs that fixtures held when the others were let go
 
 
 @pytest.fixture(autouse=True)
-def _few_programs():
-  """Compiled programs are let go once 1,000 have come since the last time.
+def _few_programs(request):
+  """Compiled programs are let go after every 40 slow tests, and in thousands.
 
-  What a fixture of a module still holds stays. The memory goes back to the
-  system, where the C library knows how, for the other processes.
+  jaxlib 0.10.2 crashes in the compiler once a process holds those of about 160
+  slow tests. Each has several memory maps, of which Linux grants 65,530.
   """
-  global _kept_programs
+  global _kept
   yield
   client = jax.devices()[0].client
-  if len(client.live_executables()) < _kept_programs + _MOST_PROGRAMS:
-    return
-  jax.clear_caches()
-  gc.collect()
-  with contextlib.suppress(AttributeError, OSError):
-    ctypes.CDLL(None).malloc_trim(0)
-  _kept_programs = len(client.live_executables())
+  many = len(client.live_executables()) >= _kept + _MOST_PROGRAMS
+  if many or ('slow' in request.keywords and next(_SLOW) % 40 == 0):
+    jax.clear_caches()
+    gc.collect()
+    _kept = len(client.live_executables())
 
 
 class _Peaks:
@@ -89,7 +92,7 @@ class _Peaks:
 
   @pytest.hookimpl(trylast=True)
   def pytest_sessionfinish(self, session):
-    """Of this process; a worker hands it to the process that reports."""
+    """Reports the memory of this process; a worker hands it to the reporter."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     output = getattr(session.config, 'workeroutput', None)
     if output is not None:
@@ -149,6 +152,57 @@ def plain_forward():
   return _load('plain_model').plain_forward
 
 
+@pytest.fixture(scope='session')
+def make_config():
+  """(method, **changes) -> the bandit without evaluation.
+
+  Changes are overrides by path (__ for a dot). Rewards are computed in this
+  process unless a test sets workers.
+  """
+
+  from configs.worlds import bandit
+  from rl_jax.overrides import override
+
+  def make(method, **changes):
+    config = bandit.get_config(method)
+    own = {'evaluation__every': '0', 'verifier__num_workers': '0'}
+    for path, text in {**own, **changes}.items():
+      config = override(config, path.replace('__', '.'), text)
+    return config
+
+  return make
+
+
+@pytest.fixture(scope='session')
+def stripped():
+  """Rows of metrics -> the same without what may differ between two runs."""
+
+  def strip(rows):
+    return [
+      {k: v for k, v in row.items() if not k.startswith('time/')}
+      for row in rows
+    ]
+
+  return strip
+
+
+@pytest.fixture(scope='session')
+def rows_of(stripped):
+  """The directory of a run -> its metrics, stripped."""
+  return lambda folder: stripped(
+    metrics.read_jsonl(pathlib.Path(folder) / 'metrics.jsonl')
+  )
+
+
+@pytest.fixture(scope='session')
+def record(rows_of):
+  """The directory of a run -> (its metrics, stripped, and its responses)."""
+  return lambda folder: (
+    rows_of(folder),
+    metrics.read_jsonl(folder / 'rollouts.jsonl'),
+  )
+
+
 @pytest.fixture(scope='session', name='Played')
 def _played():
   """The class of tests/played.py: a round of episodes."""
@@ -157,7 +211,7 @@ def _played():
 
 @pytest.fixture(scope='session')
 def make_episodes():
-  """The function of tests/played.py: (task, tokenizer, turns) -> Episodes."""
+  """The function of tests/played.py, which makes an EpisodeRunner."""
   return _load('played').make_episodes
 
 

@@ -93,7 +93,10 @@ class Misbehaving(Task):
 
   def late(self):
     """Sends a second reply after the call has returned."""
-    send = lambda: _send_reply(0, {'outcome': 1.0}, frame)
+
+    def send():
+      return _send_reply(0, {'outcome': 1.0}, frame)
+
     frame = _frame()
     threading.Timer(0.2, send).start()
     return {'outcome': 1.0}

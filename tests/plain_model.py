@@ -33,7 +33,10 @@ def plain_frequencies(cfg, windowed):
 
 def plain_mlp(cfg, w, h, activation):
   """One MLP, or the sum of those of the experts that each token takes."""
-  mlp = lambda gate, up, down: (activation(h @ gate) * (h @ up)) @ down
+
+  def mlp(gate, up, down):
+    return (activation(h @ gate) * (h @ up)) @ down
+
   weights = (w['w_gate'], w['w_up'], w['w_down'])
   if not cfg.num_experts:
     return mlp(*weights)

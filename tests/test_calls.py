@@ -4,7 +4,7 @@ import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = ('rl_jax', 'experiments', 'configs')
+FOLDERS = ('rl_jax', 'experiments', 'configs', 'tests')
 
 
 def unpacked(source: str) -> list[int]:

@@ -90,6 +90,25 @@ def test_batch_arithmetic_names_both_numbers(sizes, message):
     config_lib.validate(changed(**sizes))
 
 
+def test_all_limits_that_do_not_fit_are_said_at_once():
+  """One error for one run, whose user mends all of them."""
+  with pytest.raises(ValueError) as error:
+    config_lib.validate(
+      changed(
+        num_prompts=8,
+        minibatch_prompts=3,
+        max_response_tokens=7 * 2**30 // 8 + 6,
+        mesh={'sequence': 4},
+      )
+    )
+  for part in (
+    'update.minibatch_prompts = 3 must divide rollout.num_prompts = 8; ',
+    'mesh.sequence = 4 must divide rollout.max_response_tokens = ',
+    'tokens in a round, more than ',
+  ):
+    assert part in str(error.value)
+
+
 def test_statistics_of_groups_need_whole_ones(toy):
   """Rows of a group that are compared by place are in one microbatch."""
   method = toy.get_method('tw_grpo')
@@ -263,5 +282,5 @@ def replaced(config, path, value):
 def test_what_is_no_task_is_refused(task):
   """By what it lacks, not by a traceback."""
   config = bandit.get_config(REINFORCE)
-  with pytest.raises(ValueError, match='is no task: it has no .reward_weights'):
+  with pytest.raises(ValueError, match=r'does not derive from rl_jax\.tasks'):
     config_lib.validate(dataclasses.replace(config, task=task))

@@ -15,6 +15,7 @@ OWN = {
   'rl_jax/checks.py': (4, 'fields of any dataclass, by name'),
   'rl_jax/method.py': (1, 'slots of a method, by name'),
   'rl_jax/overrides.py': (2, 'fields of a configuration, by path'),
+  'rl_jax/pieces/calls.py': (4, 'keys of contexts and trajectories, by name'),
   'rl_jax/planning/abstract_run.py': (1, 'scores that no program computes'),
   'rl_jax/runs/directory.py': (1, 'fields of a configuration, by path'),
   'rl_jax/runtime/mesh.py': (

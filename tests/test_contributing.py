@@ -101,15 +101,15 @@ def test_added_files_pass_their_tests(copy):
   run(copy, *command.split()[1:])
   output = run(
     copy,
-    *(
-      '-m',
-      'pytest',
-      '-p',
-      'no:cacheprovider',
-      '-m',
-      'not slow and not devices',
-    ),
-    *('-k', NEW, *TESTS),
+    '-m',
+    'pytest',
+    '-p',
+    'no:cacheprovider',
+    '-m',
+    'not slow and not devices',
+    '-k',
+    NEW,
+    *TESTS,
   )
   passed = int(re.search(r'(\d+) passed', output)[1])
   assert passed > 40, output
@@ -131,8 +131,11 @@ def test_the_added_method_trains_on_the_added_reward(copy, tmp_path):
   """One command, two iterations; both components are measured."""
   run(
     copy,
-    *('-m', 'experiments.train', '--config=configs/partial_reversal.py'),
-    *('--method=negative_scale', '--set=iterations=2'),
+    '-m',
+    'experiments.train',
+    '--config=configs/partial_reversal.py',
+    '--method=negative_scale',
+    '--set=iterations=2',
     f'--workdir={tmp_path}/run',
   )
   metrics = (tmp_path / 'run' / 'metrics.jsonl').read_text()

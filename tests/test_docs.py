@@ -4,18 +4,24 @@
 """
 
 import ast
+import dataclasses
+import importlib.util
 import pathlib
 import re
 import shlex
 
 import pytest
 
+from experiments import check_piece
+from experiments.checks import table
 from experiments.flags import configuration
+from rl_jax.learning import statistics
+from rl_jax.types import Trajectories
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / 'docs').rglob('*.md'))
 # Files of the reader.
-YOURS = ('my_config.py', 'guess.py')
+YOURS = ('my_config.py', 'guess.py', 'my_pieces.py')
 PAGES = [p for p in PAGES if not {'generated', '_build'} & {*p.parts}]
 
 
@@ -40,6 +46,57 @@ def test_python_is_python(page):
   """Every block parses."""
   for block in blocks(page, 'python'):
     ast.parse(block)
+
+
+def files_of(page, folder):
+  """The blocks that begin with `# NAME.py`, written into a folder."""
+  found = {}
+  for block in blocks(page, 'python'):
+    if match := re.match(r'# (\w+\.py)\n', block):
+      found[match[1]] = folder / match[1]
+      found[match[1]].write_text(block)
+  return found
+
+
+NAMED = [
+  page for page in PAGES if re.search(r'^# \w+\.py$', page.read_text(), re.M)
+]
+
+
+@pytest.mark.parametrize('page', NAMED, ids=lambda p: p.stem)
+def test_files_of_pages_can_be_imported(
+  page, tmp_path, user_modules, monkeypatch
+):
+  """Each block that is a file runs as the module of a user."""
+  monkeypatch.chdir(tmp_path)
+  for path in files_of(page, tmp_path).values():
+    needs_mcp = 'mcp' in path.read_text()
+    if not needs_mcp or importlib.util.find_spec('mcp'):
+      user_modules.load(str(path))
+
+
+def test_pieces_of_the_guide_pass_every_check(tmp_path, user_modules):
+  """The command checks each of them, and their method."""
+  path = files_of(ROOT / 'docs/guides/own_method.md', tmp_path)['my_pieces.py']
+  user_modules.load(str(path))
+  subjects = check_piece.subjects(str(path), [])
+  assert [one.title for one in subjects] == [
+    'AboveMean, role credit',
+    'UncertainTokens, role weight',
+    'QuadraticRatio, role policy',
+    'get_method()',
+  ]
+  for one in subjects:
+    assert [row for row in table.rows(one) if row.failure] == []
+
+
+def test_the_guide_has_every_field_and_statistic():
+  """Its tables have those of Trajectories and the names for `needs`."""
+  text = (ROOT / 'docs/guides/own_method.md').read_text()
+  rows = [line for line in text.split('\n') if line.startswith('| `')]
+  named = {x for row in rows for x in re.findall(r'`(\w+)`', row.split('|')[1])}
+  fields = {field.name for field in dataclasses.fields(Trajectories)}
+  assert named == fields | statistics.CORE
 
 
 def test_commands_name_programs_and_fields():
@@ -69,11 +126,32 @@ def test_files_that_pages_name_exist():
       assert (ROOT / path).exists(), f'{page.name}: {path}'
 
 
-def test_functions_of_an_iteration_are_where_the_page_says():
-  """`file.py`, `name`: the file defines the name."""
-  text = (ROOT / 'docs/concepts/iteration.md').read_text()
+# Pages that follow one thing through the code.
+WALKS = [
+  ROOT / f'docs/concepts/{name}.md'
+  for name in ('iteration', 'episode', 'preference_pair')
+]
+
+
+@pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
+def test_functions_are_where_the_page_says(page):
+  """`file.py`, `name`: the file defines the name; eight steps at least."""
+  text = re.sub(r'\s+', ' ', page.read_text())
   pairs = re.findall(r'`(rl_jax/[\w/]+\.py)`, `([\w.]+)`', text)
-  assert len(pairs) >= 6
-  for path, name in pairs:
-    last = name.split('.')[-1]
-    assert re.search(rf'(def|class) {last}\b', (ROOT / path).read_text()), path
+  steps = re.findall(r' \d\. `rl_jax/[\w/]+\.py`, `[\w.]+`', text)
+  assert len(pairs) >= len(steps) >= 8
+  for path, names in pairs:
+    source = (ROOT / path).read_text()
+    for name in names.split('.'):
+      assert re.search(rf'(def|class) {name}\b', source), f'{path}: {name}'
+
+
+@pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
+def test_quoted_lines_are_in_the_files_of_the_page(page):
+  """What a block of text quotes is in a file that the page names."""
+  text = page.read_text()
+  paths = set(re.findall(r'`(rl_jax/[\w/]+\.py)`', text))
+  sources = [(ROOT / path).read_text() for path in paths]
+  lines = {x.strip() for source in sources for x in source.splitlines()}
+  for block in re.findall(r'^ *```text\n(.*?)^ *```', text, re.M | re.S):
+    assert {line.strip() for line in block.splitlines()} <= lines, block

@@ -63,7 +63,7 @@ def test_digests_of_methods_are_as_before(name):
 
 
 def test_files_of_before_have_former_names(renamed):
-  """Of a class and of its field, in any module."""
+  """The former names of a class and of its field, in any module."""
   text = json.dumps({'class': 'rl_jax.there.Within', 'fraction': 0.25})
   assert serialization.from_json(text, [Inner]) == Inner(share=0.25)
   again = serialization.to_json(Inner(share=0.25))
@@ -89,7 +89,7 @@ def test_digests_are_of_former_names(renamed, monkeypatch):
 
 
 def test_set_takes_former_paths(renamed):
-  """Of a field, and of a piece in a tuple."""
+  """The former path of a field, and of a piece in a tuple."""
   changed = override(Outer(), 'inner.fraction', '0.25')
   assert changed == Outer(inner=Inner(share=0.25))
   outer = Outer(pieces=(Inner(),))

@@ -14,6 +14,9 @@ _LOW = _BASE | {'randomness', 'serialization', 'runtime', 'verification'}
 _SAMPLED = {
   f'pieces/{x}' for x in ('logits', 'ops', 'row_inputs', 'piece', 'roles')
 }
+# What rooms read that make rows or judge them.
+_ROWS = _LOW | {'models'} | _SAMPLED
+_ROUNDS = {'rollouts/responses', 'rollouts/rounds'}
 ALLOWED = {
   'types': set(),
   'checks': set(),
@@ -29,7 +32,16 @@ ALLOWED = {
   'tasks': {'checks', 'verification/sandbox', 'user_modules'},
   'pieces': {'types', 'checks', 'randomness'},
   'models': {'types', 'checks', 'serialization', 'runtime', 'optional'},
-  'rollouts': _LOW | {'tasks', 'models'} | _SAMPLED,
+  'decoding': _ROWS | {'episodes/turns'},  # the limits of a turn
+  'judging': _ROWS | {'tasks', 'decoding', *_ROUNDS},
+  'rollouts': _ROWS
+  | {'tasks', 'decoding', 'judging', 'data/completions'}
+  | {'episodes/turns', 'episodes/resumed'},
+  'episodes': _ROWS
+  | {'tasks', 'decoding', 'judging', *_ROUNDS}
+  | {'rollouts/prompts'},
+  'data': _ROWS | {'tasks', 'decoding', 'judging', 'rollouts', 'episodes'},
+  'worlds': {'tasks', 'verification', 'checks', 'user_modules'},
   'learning': {
     *('types', 'checks', 'randomness', 'method', 'runtime', 'pieces', 'models'),
     'overrides',
@@ -41,12 +53,21 @@ ALLOWED['config'] = {
   *('checks', 'method', 'runtime', 'models', 'verification', 'rollouts'),
   *('learning', 'records', 'tasks', 'serialization'),
 }
-ALLOWED['runs'] = {*ALLOWED}
-ALLOWED['planning'] = {*ALLOWED}
-ALLOWED['api'] = {*ALLOWED}
-# Verifiers of tasks on the device are arrays in, arrays out.
+# Worlds are of configurations, papers and tests.
+_LIBRARY = {*ALLOWED} - {'worlds'}
+ALLOWED['measures'] = _LIBRARY | {
+  f'runs/{x}' for x in ('assembly', 'directory', 'policies', 'policy', 'stages')
+}
+ALLOWED['runs'] = _LIBRARY | {'measures'}
+ALLOWED['planning'] = _LIBRARY | {'runs'}
+ALLOWED['api'] = _LIBRARY | {'runs', 'planning'}
 EXCEPTIONS = {
+  # Verifiers of tasks on the device are arrays in, arrays out.
   ('tasks/device_verifiers', 'types'),
+  # What a configuration may not hold, of all rooms that make rows.
+  ('rollouts/checks', 'data/recorded_checks'),
+  ('rollouts/checks', 'episodes/partners'),
+  ('judging/learned_checks', 'rollouts/wrappers/greedy_response'),
   # A server that outlives the episodes of its worker.
   ('tasks/environments/mcp_tools', 'verification/child_processes'),
   ('rollouts/wrappers/opponent', 'pieces/policies'),  # a rule, as of a method
@@ -104,10 +125,10 @@ def is_allowed(module: str, target: str) -> bool:
 
 
 def test_rooms_are_these():
-  """Ten modules and ten folders: rl_jax is what layout says it is."""
+  """Ten modules and sixteen folders: rl_jax is what layout says it is."""
   files = {p.stem for p in PACKAGE.glob('*.py')} - {'__init__'}
   folders = {p.name for p in PACKAGE.iterdir() if (p / '__init__.py').exists()}
-  assert len(files) == 10 and len(folders) == 10
+  assert len(files) == 10 and len(folders) == 16
   assert files | folders == set(ALLOWED)
 
 
@@ -120,6 +141,18 @@ def test_rooms_import_what_they_may(room):
     for target, line in imported(path)
     if target and not is_allowed(module, target)
   }
+  assert not wrong, '\n'.join(wrong)
+
+
+def test_worlds_are_of_configurations_papers_and_tests():
+  """Programs for users know no world; pipelines are of papers."""
+  wrong = [
+    f'{path.relative_to(ROOT)}:{line} imports {target}'
+    for path in sorted((ROOT / 'experiments').rglob('*.py'))
+    if path.relative_to(ROOT).parts[1] not in ('papers', 'pipelines')
+    for target, line in imported(path)
+    if target.split('/')[0] == 'worlds'
+  ]
   assert not wrong, '\n'.join(wrong)
 
 

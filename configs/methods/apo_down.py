@@ -21,7 +21,7 @@ BASELINE = 'apo_zero'  # what influence compares it with
 
 
 def get_method() -> Method:
-  """For winners worse than what the policy writes."""
+  """APO for winners worse than what the policy writes."""
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.APODown()),),
     aggregation=TokenMean(),

@@ -21,7 +21,7 @@ BASELINE = 'dpo'  # what influence compares it with
 
 
 def get_method() -> Method:
-  """For winners better than what the policy writes."""
+  """APO for winners better than what the policy writes."""
   return Method(
     losses=(pref.PairLoss(score=pref.LogRatio(), link=pref.APOZero()),),
     aggregation=TokenMean(),

@@ -5,7 +5,7 @@ Paper: Calandriello et al., "Human Alignment of Large Language Models through
 Change: against IPO, both responses are sampled, from the geometric mixture of
   policy and reference.
 Defaults: mixture 0.125 (of Nash-MD), tau 0.1. Samples of the policy itself are
-  drawn and thrown away here.
+drawn and discarded here.
 Pieces: PairLoss(score=LogRatio(beta=1.0, length='sum'), link=Square(tau=0.1),
   coef=1.0); TokenMean(); BestWorst(min_gap=0.0, margin_scale=0.0);
   Against(coef=0.125, trained='opponent')

@@ -5,7 +5,7 @@ Paper: Liu et al., "Statistical Rejection Sampling Improves Preference
 Change: against online DPO, pairs come from samples of the start, the frozen
   reference, that approximate the reward-tilted policy pi_ref exp(r / beta).
 Defaults: beta of the sampling 0.5, 2 of a group kept (paper: 8 of 64), gamma
-  0.05 in the loss. Samples of the policy itself are drawn and thrown away here.
+  0.05 in the loss. Samples of the policy itself are drawn and discarded here.
   rso@online draws candidates from the policy as it moves.
 Pieces: PairLoss(score=LogRatio(beta=0.05, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();

@@ -53,7 +53,7 @@ def _logs(*names: str) -> str:
 
 
 def _learned(name: str, method: str) -> Stage:
-  """From the first clone, over the episodes of two rounds."""
+  """A stage that learns, from the first clone, the episodes of two rounds."""
   count = 2 * _ROUND // 128
   return Stage(
     name=name,

@@ -68,9 +68,7 @@ def _answers(policy: str, split: str, *flags: str) -> tuple[str, ...]:
 
 
 def _rounds(policy: str) -> tuple[Stage, ...]:
-  """Stages of two rounds of refining on held-out words, from the plain
-  answers.
-  """
+  """Stages of two rounds of refining the plain answers on held-out words."""
   first, second = f'{policy}_round_1', f'{policy}_round_2'
   return tuple(
     Stage(

@@ -2,8 +2,8 @@
 
 python -m experiments.benchmarks.accelerator --lines=accelerator.jsonl
 
-Beside each measurement stands what experiments/benchmarks/predict.py said of it
-before: predicted.jsonl.
+The predictions of experiments/benchmarks/predict.py, made before, are in
+predicted.jsonl.
 """
 
 from collections.abc import Sequence

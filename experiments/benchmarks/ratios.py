@@ -1,4 +1,4 @@
-"""What the benchmark times in turn with a stage, and the ratios of both."""
+"""Baselines that are timed in turn with a stage, and the ratios of both."""
 
 import dataclasses
 import functools

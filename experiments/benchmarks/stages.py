@@ -74,22 +74,27 @@ def ending_ids(cfg, mean_length):
   return tuple(range(round(cfg.vocab_size / mean_length)))
 
 
+def _engine(cfg, shape, mesh, options):
+  """What samples responses of the shape."""
+  return make_engine(
+    cfg,
+    decoding.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
+    EngineConfig(
+      group_size=shape.group_size,
+      max_response_tokens=shape.new_tokens,
+      slots=options.slots,
+      cache_tokens=options.cache_tokens,
+      speculative=options.drafts,
+    ),
+    mesh,
+  )
+
+
 class Stages:
   """The jitted stages of one shape; those that run are compiled in advance."""
 
   def __init__(self, cfg, shape, stage, mesh, options=Options()):
-    engine = make_engine(
-      cfg,
-      decoding.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),
-      EngineConfig(
-        group_size=shape.group_size,
-        max_response_tokens=shape.new_tokens,
-        slots=options.slots,
-        cache_tokens=options.cache_tokens,
-        speculative=options.drafts,
-      ),
-      mesh,
-    )
+    engine = _engine(cfg, shape, mesh, options)
     self.drafts = options.drafts and engine.drafts
     rng = np.random.default_rng(0)
     prompts = (shape.num_prompts, shape.prompt_tokens)

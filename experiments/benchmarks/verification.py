@@ -1,4 +1,4 @@
-"""What a slow verifier costs a rollout, in one part and in several.
+"""The cost of a slow verifier in a rollout of one part, and of several.
 
   python -m experiments.benchmarks.verification --num_prompts=32 --parts=4
 

@@ -1,4 +1,4 @@
-"""What every method must satisfy, on the rollout of `toy`.
+"""Checks that every method must pass, on the rollout of `toy`.
 
 CHECKS is the table that tests/methods/test_common.py runs on every method of
 configs/methods, and `python -m experiments.check_piece` on a piece of a user's.
@@ -82,7 +82,7 @@ def _assert_within(actual, expected, what, atol):
 
 
 def differing(what: str, actual: Any, expected: Any, wrong: Any) -> str:
-  """Where two arrays differ, and by how much at the first place."""
+  """The places where two arrays differ, and the first difference."""
   place = tuple(int(x) for x in np.argwhere(wrong)[0])
   names = ('row', 'token', 'output')
   where = ', '.join(f'{n} {i}' for n, i in zip(names, place, strict=False))
@@ -215,7 +215,7 @@ def invalid_rows_count_nowhere(case: Case) -> None:
 
 
 def per_token_methods_look_at_one_token_at_a_time(case: Case) -> None:
-  """E1: what they say decides whether microbatches need a pass of their own."""
+  """E1: what they say decides whether microbatches need their own pass."""
   if not is_per_token(case.method):
     return
   moved = {
@@ -287,7 +287,7 @@ def new_values_do_not_retrace(case: Case) -> None:
   run.trace(**case.arguments())
   method = jax.tree.map(lambda x: x * 0.99, case.method.as_arrays())
   run.trace(**case.arguments(method=method))
-  assert len(traces) == 1, 'another value of a float field compiles anew'
+  assert len(traces) == 1, 'another value of a float field compiles again'
 
 
 def state_survives_a_round_trip(case: Case) -> None:

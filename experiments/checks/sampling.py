@@ -1,4 +1,4 @@
-"""What transforms of logits and selectors of prompts must satisfy.
+"""Checks of transforms of logits and of selectors of prompts.
 
 As in `common`, a check raises AssertionError saying what differs.
 """
@@ -27,7 +27,8 @@ def _context(piece: LogitTransform) -> LogitContext:
     name: jnp.asarray(rng.normal(size=(5, 7)), jnp.float32)
     for name in piece.policies
   }
-  values_RH = jnp.asarray(rng.normal(size=(5, piece.num_values)), jnp.float32)
+  # As many as a value of the state and two of every action.
+  values_RH = jnp.asarray(rng.normal(size=(5, 1 + 2 * 7)), jnp.float32)
   return LogitContext(jnp.asarray(logits_RV), others, values_RH)
 
 

@@ -1,5 +1,6 @@
 """Small rollouts, on which pieces and methods are checked."""
 
+import functools
 import importlib
 import pathlib
 
@@ -156,6 +157,35 @@ def own_keys(method) -> list[str]:
   return sorted(keys - set(EXTRAS))
 
 
+# Components besides the outcome, of eight rows.
+_REWARDS = {
+  'format': [1.0, 1, 0, 1, 1, 0, 1, 0],
+  'correct': [3.0, -3, 1.5, -3, 0, 3, 2, -1.5],
+}
+
+
+def _widened(mask, width, x):
+  """Values [B, T, ...] of tokens in `width` places, with garbage where masked.
+
+  Real token statistics are 0 there; garbage shows that they are not read.
+  """
+  x = np.asarray(x, np.float32)
+  x = np.where(mask.reshape(mask.shape + (1,) * (x.ndim - 2)) > 0, x, -9.0)
+  pad = [(0, 0), (0, width - mask.shape[1])] + [(0, 0)] * (x.ndim - 2)
+  return np.pad(x, pad, constant_values=-7.0)
+
+
+def _scored(rng, old):
+  """What the score stage writes; old: log-probs [B, T]."""
+  return {
+    'logp_old_BT': old,
+    'logp_behaviour_BT': old,
+    'logp_ref_BT': old + 0.3 * rng.normal(size=old.shape),
+    'entropy_BT': rng.uniform(0.1, 2.0, old.shape),
+    'values_BT': rng.normal(size=old.shape),
+  }
+
+
 def batch(method, *, seed: int = 0, width: int = 6):
   """(traj before make_batch, stats of a slightly newer policy).
 
@@ -170,13 +200,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
   kind = mask.astype(np.int32)
   mask[0, 2], kind[0, 2] = 0.0, 2
   old = rng.uniform(-3.0, -0.1, (B, T))
-  token = {
-    'logp_old_BT': old,
-    'logp_behaviour_BT': old,
-    'logp_ref_BT': old + 0.3 * rng.normal(size=(B, T)),
-    'entropy_BT': rng.uniform(0.1, 2.0, (B, T)),
-    'values_BT': rng.normal(size=(B, T)),
-  }
+  token = _scored(rng, old)
   stats = {'logp': old + 0.3 * rng.normal(size=(B, T))}
   outputs = max(3, method.num_values)
   made = STATISTICS | {
@@ -195,14 +219,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
     extras[key] = BY_SHAPE[key.rpartition('_')[2]](rng, B, T)
   live = np.ones(B, np.float32)
   live[7] = 0.0
-
-  def widen(x):
-    x = np.asarray(x, np.float32)
-    # Real token statistics are 0 where masked; garbage shows that masked
-    # values are not read.
-    x = np.where(mask.reshape(mask.shape + (1,) * (x.ndim - 2)) > 0, x, -9.0)
-    pad = [(0, 0), (0, width - T)] + [(0, 0)] * (x.ndim - 2)
-    return np.pad(x, pad, constant_values=-7.0)
+  widen = functools.partial(_widened, mask, width)
 
   def pad(x):
     return np.pad(x, ((0, 0), (0, width - T)))
@@ -219,8 +236,7 @@ def batch(method, *, seed: int = 0, width: int = 6):
     reward_B=reward,
     rewards={
       'outcome': np.nan_to_num(reward),
-      'format': np.array([1.0, 1, 0, 1, 1, 0, 1, 0]),
-      'correct': np.array([3.0, -3, 1.5, -3, 0, 3, 2, -1.5]),
+      **{name: np.array(values) for name, values in _REWARDS.items()},
     },
     extras={
       k: jnp.asarray(widen(x) if x.shape[1:2] == (T,) else x, jnp.float32)

@@ -141,7 +141,7 @@ def supervised(config: ExperimentConfig, batch_size: int) -> ExperimentConfig:
 
 
 def baseline_of(name: str) -> str:
-  """What a method changes: BASELINE of configs/methods/NAME.py, or grpo."""
+  """The method that a method changes: BASELINE of its file, or grpo."""
   module = _module('configs.methods', _split_variant(name)[0], 'method')
   return getattr(module, 'BASELINE', 'grpo')
 
@@ -181,7 +181,8 @@ def load_config(path: str, method: Method | None) -> ExperimentConfig:
     module, variant = None, ''
   else:
     path, variant = _split_variant(path)
-    name = path.removesuffix('.py').removeprefix('configs/').replace('/', '.')
+    name = path.removesuffix('.py').removeprefix('configs/')
+    name = name.removeprefix('worlds/').replace('/', '.')
     module = _module('configs', name, 'config', path)
     config = _call(module, 'get_config', path, method)
   if not isinstance(config, ExperimentConfig):
@@ -230,9 +231,25 @@ def check_clone(what: str) -> None:
 
 
 def names(package: str) -> list[str]:
-  """Names of the modules of a package, sorted."""
-  folder = ROOT / package.replace('.', '/')
-  return sorted(p.stem for p in folder.glob('*.py') if p.stem != '__init__')
+  """Names of the modules of a package, sorted; of configs with its worlds."""
+  folders = [ROOT / folder for folder in _folders(package)]
+  paths = [p for folder in folders for p in folder.glob('*.py')]
+  return sorted(p.stem for p in paths if p.stem != '__init__')
+
+
+def _folders(package):
+  """Where its modules are; names are unique, so that no folder is typed."""
+  folder = package.replace('.', '/')
+  return (folder, f'{folder}/worlds') if package == 'configs' else (folder,)
+
+
+def file_of(package: str, name: str) -> str | None:
+  """'configs/worlds/bandit.py' of ('configs', 'bandit'); None without one."""
+  if name.isidentifier() and name != '__init__':
+    for folder in _folders(package):
+      if (ROOT / folder / f'{name}.py').is_file():
+        return f'{folder}/{name}.py'
+  return None
 
 
 def _split_variant(name: str) -> tuple[str, str]:
@@ -263,15 +280,15 @@ def _module(package: str, name: str, what: str, typed: str = '') -> Any:
   typed = typed or name
   if _is_file(typed):
     return user_modules.load(typed)
-  folder = ROOT / package.replace('.', '/')
   if typed.endswith('.py'):  # of this repository, from wherever
     full = pathlib.Path(typed).resolve()
-    name = full.stem if full.parent == folder else name
-  is_module = name.isidentifier() and name != '__init__'
-  if is_module and (folder / f'{name}.py').is_file():
-    return importlib.import_module(f'{package}.{name}')
+    own = [ROOT / folder for folder in _folders(package)]
+    name = full.stem if full.parent in own else name
+  if file := file_of(package, name):
+    return importlib.import_module(file.removesuffix('.py').replace('/', '.'))
   known = names(package)
-  hint = overrides.nearest(typed, [*known, *_files_like(typed)])
+  files = [f for name in known if (f := file_of(package, name))]
+  hint = overrides.nearest(typed, [*known, *files, *_files_like(typed)])
   if typed.endswith('.py'):
     raise ValueError(f'{typed}: no such file.{hint}')
   raise ValueError(
@@ -314,7 +331,7 @@ def unescaped(text: str) -> str:
 def run(main: Any, *, takes_files: bool = False) -> None:
   """app.run that quietens Orbax and prints errors of the user as one line.
 
-  takes_files: whether arguments that are no flags reach main.
+  takes_files: whether arguments that are not flags reach main.
   --help lists the flags of all modules of experiments, and exits with 0.
   """
 

@@ -1,4 +1,4 @@
-"""Where in the user's own files an error arose, and what was meant."""
+"""Finds the line of the user's files that caused an error."""
 
 import dataclasses
 import re

@@ -17,7 +17,7 @@ _SEED_FLAGS = {
       'evaluate',
       'papers.episodes.latent_strategies',
       'papers.worlds.policy_cliff',
-      'prompt_information',
+      'tools.prompt_information',
       'papers.episodes.relabelled_forms',
       'sft',
       'papers.worlds.step_labels',
@@ -82,7 +82,8 @@ def commands(
         f'stage {stage.name!r}: names are identifiers, differ, and are not '
         "'out'"
       )
-    if not (configuration.ROOT / 'experiments' / f'{stage.binary}.py').exists():
+    file = stage.binary.replace('.', '/') + '.py'
+    if not (configuration.ROOT / 'experiments' / file).exists():
       raise ValueError(
         f'stage {stage.name!r}: there is no experiments.{stage.binary}'
       )

@@ -26,7 +26,7 @@ Curve = dict[str, Any]
 
 
 def collect(runs: Sequence[Run]) -> dict[str, Any]:
-  """What the page draws.
+  """The data of the page's curves.
 
     steps       iterations of the points; with more than MAX_POINTS iterations
                 those of buckets of neighbours

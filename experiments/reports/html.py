@@ -29,7 +29,9 @@ from rl_jax.runtime.writer import sole_writer
 TEMPLATE = pathlib.Path(__file__).parent / 'template'
 # The parts of the script of the page, in this order.
 SCRIPTS = ('numbers', 'state', 'chart', 'curves', 'tables', 'rollouts')
-# Metrics whose panels are open at first; the others are collapsed.
+# Metrics whose panels are open at first, and those of a run whose names begin
+# so, after the first of them; the others are collapsed.
+FAMILIES = ('reward/', 'episode/')
 PANELS = (
   'reward/mean',
   'evaluation/pass_at_1',
@@ -65,10 +67,11 @@ def render(
     reload_seconds: the page loads itself again after this time; 0: never.
   """
   curves = report_curves.collect(runs)
+  panels = main_panels(curves)
   rollouts, of_runs = _rollouts(runs, max_bytes)
   data = {
     'curves': curves,
-    'panels': list(PANELS),
+    'panels': panels,
     'axes': report_curves.X_AXES,
     'rollouts': rollouts,
     'reload': reload_seconds,
@@ -84,7 +87,7 @@ def render(
     title=title,
     notes=[*notes, *of_runs],
     curves=curves['runs'],
-    summary=report_curves.ends(curves, PANELS),
+    summary=report_curves.ends(curves, panels),
     curve_hint=_hint(curves),
     reload_seconds=reload_seconds,
     tables=[_without_empty(table) for table in tables],
@@ -95,6 +98,19 @@ def render(
     style_hash=_hash(style),
     script_hash=_hash(script),
   )
+
+
+def main_panels(curves: dict[str, Any]) -> list[str]:
+  """PANELS with all rewards and numbers of episodes that the runs have."""
+  names = {name for run in curves['runs'] for name in run['metrics']}
+  more = [
+    name
+    for family in FAMILIES
+    for name in sorted(names - {*PANELS})
+    if name.startswith(family)
+  ]
+  first, *rest = PANELS
+  return [first, *more, *rest]
 
 
 def _rollouts(

@@ -1,4 +1,4 @@
-"""What differs between configurations: keys, short labels, lines.
+"""The differences between configurations: keys, short labels, lines.
 
 Left out everywhere are the seed and what says where and how a run was computed,
 not what (MACHINE). Defaults do not count: both sides are whole configurations

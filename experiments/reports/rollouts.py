@@ -127,13 +127,16 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(row: dict[str, Any]) -> dict[str, Any]:
-  """An episode: what was read and done each turn, rewards, and its end."""
+  """An episode: what each turn read, did, called and earned, and its end."""
   if 'turns' not in row:
     return {}
   turns = [
     {
       'observation': str(turn['observation']),
       'action': str(turn['action']),
+      # As the environment understood it, where that differs.
+      'understood': _other(turn.get('understood'), str(turn['action'])),
+      'calls': int(turn.get('calls') or 0),
       'rewards': {
         str(k): _number(x) for k, x in (turn.get('rewards') or {}).items()
       },
@@ -142,6 +145,11 @@ def _turns(row: dict[str, Any]) -> dict[str, Any]:
   ]
   last = str(row.get('last_observation', ''))
   return {'turns': turns, 'end': str(row.get('end', '')), 'last': last}
+
+
+def _other(text: Any, known: str) -> str | None:
+  """The text, or None if it says nothing that is not known."""
+  return None if text is None or str(text) == known else str(text)
 
 
 def _as_read(row: dict[str, Any], as_read) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the user typed to describe a run, kept beside its configuration.
+"""Keeps what the user typed to describe a run beside its configuration.
 
 Reports call runs by it: an own method has the name of its file, not that of the
 nearest method of configs/methods. Runs are joined by their configuration only.

@@ -1,4 +1,4 @@
-"""What numbers depend on besides a configuration: versions, commit, device."""
+"""The environment that numbers depend on: versions, commit, device."""
 
 import functools
 import subprocess

@@ -22,7 +22,7 @@ def define_flags() -> None:
 
 
 def kept(row: Row) -> Row:
-  """What every line of a copy has of a line of the sweep's results."""
+  """The fields of a result line that every copy keeps."""
   return {name: row[name] for name in _KEPT if name in row}
 
 

@@ -1,10 +1,9 @@
-"""Methods as their docstrings describe them: the contract, and the table."""
+"""Methods as their docstrings describe them, and what these have to say."""
 
-import dataclasses
 import importlib
-import pathlib
 import re
 import textwrap
+from typing import Any
 
 from experiments.flags import configuration
 from experiments.tables.method_difference import show
@@ -12,8 +11,6 @@ from rl_jax.method import Method
 from rl_jax.pieces.policies import Frozen
 
 PACKAGE = 'configs.methods'
-FILE = pathlib.Path('configs', 'methods', 'README.md')
-COMMAND = 'python -m experiments.list_methods --markdown'
 
 # The parts of a docstring, in this order, each with an example.
 PARTS = {
@@ -37,7 +34,7 @@ def docstring(name: str) -> str:
 
 
 def summary(name: str) -> str:
-  """What follows 'NAME: ' in the first line of the docstring."""
+  """The first line of the docstring, without 'NAME: '."""
   text = docstring(name).split('\n\n')[0]
   return ' '.join(text.split()).partition(': ')[2]
 
@@ -52,7 +49,7 @@ def parts(name: str) -> dict[str, str]:
 
 def pieces(method: Method) -> str:
   """Every piece of a method with all its constants."""
-  found = [piece for _, piece in method.pieces()]
+  found: list[Any] = [piece for _, piece in method.pieces()]
   found += [p for p in (method.rollout, method.selector) if p is not None]
   if method.reference != Frozen():
     found.append(method.reference)
@@ -60,7 +57,7 @@ def pieces(method: Method) -> str:
 
 
 def problems(name: str) -> list[str]:
-  """What the docstring of a method lacks, each with an example."""
+  """The problems of a method's docstring, each with an example."""
   found, missing = parts(name), []
   if not (10 < len(summary(name)) < 100 and summary(name).endswith('.')):
     missing.append(
@@ -90,33 +87,3 @@ def _part(part: str, text: str) -> str:
     f'{part}: {text}', 80, subsequent_indent='  ', break_long_words=False
   )
   return textwrap.indent('\n'.join(lines), '    ')
-
-
-def page() -> str:
-  """configs/methods/README.md: one row for each method."""
-  lines = [
-    '# Methods',
-    '',
-    f'Written by `{COMMAND}` from the docstrings beside it.',
-    '',
-    '| method | what it is | change | pieces | paper |',
-    '|---|---|---|---|---|',
-  ]
-  for name in configuration.names(PACKAGE):
-    found = parts(name)
-    classes = ', '.join(_classes(configuration.load_method(name)))
-    cells = (summary(name), found['Change'], classes, found['Paper'])
-    cells = (cell.replace('|', r'\|') for cell in cells)
-    lines.append(f'| [{name}]({name}.py) | {" | ".join(cells)} |')
-  return '\n'.join(lines) + '\n'
-
-
-def _classes(method: Method) -> list[str]:
-  """Class names of the pieces, in the order of the method's fields."""
-  found = []
-  for field in dataclasses.fields(method):
-    value = getattr(method, field.name)
-    for piece in value if isinstance(value, tuple) else (value,):
-      if piece is not None and piece != Frozen():
-        found.append(type(piece).__name__)
-  return found

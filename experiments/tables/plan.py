@@ -58,7 +58,7 @@ PLANNED = {'generate': 'generate', 'update': 'update'}
 def programs(
   compiled: dict[str, Program], plan: MemoryPlan, limit: float
 ) -> str:
-  """What the compiler says of each program, beside the plan and the device.
+  """A table of the compiler's numbers for each program, with the plan.
 
   Parameters and optimizer states that a program does not read are missing in
   its memory, and lie beside it on the device.

@@ -1,4 +1,4 @@
-"""What a language model learned: accuracies, intervals, ten answers."""
+"""The results of a language model: accuracies, intervals, ten answers."""
 
 from typing import Any
 

@@ -209,9 +209,7 @@ class Decoder:
     return self.fed(s, s.going(), 1)
 
   def fed(self, s: Slots, drawn_W: Array, more_W: Array | int) -> Slots:
-    """Feeds the last tokens; slots in `drawn` draw one, all continue by
-    `more`.
-    """
+    """Feeds the last tokens; slots in `drawn` draw, all advance by `more`."""
     token_W = s.rows.response_BT.at[s.row_W, s.step_W - 1].get(mode='clip')
     step = functools.partial(
       models.decode_step,

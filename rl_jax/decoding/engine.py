@@ -10,12 +10,13 @@ import numpy as np
 
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.beam_search import beam_search
-from rl_jax.decoding.drafts.draft_state import DraftState, GenerateWithDrafts
-from rl_jax.decoding.drafts.generate_with_drafts import (
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.drafts.speculative import (
   DraftSource,
+  DraftState,
+  GenerateWithDrafts,
   generate_with_drafts,
 )
-from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.generate import Limits, generate, start_trajectories
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.episodes.turns import TurnConfig
@@ -27,7 +28,7 @@ from rl_jax.runtime.platform import Platform
 
 @dataclasses.dataclass(frozen=True)
 class EngineConfig:
-  """What the calls of an engine do; slots and cache_tokens: see generate.
+  """The settings of an engine's calls; slots and cache_tokens: see generate.
 
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
@@ -47,7 +48,7 @@ class EngineConfig:
 
   @property
   def limits(self) -> Limits:
-    """Of a call."""
+    """The limits of a call."""
     new_tokens = self.new_tokens or self.max_response_tokens
     return Limits(new_tokens, self.slots, self.cache_tokens)
 
@@ -64,8 +65,8 @@ class Engine:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
     finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
-    not live never go on. None without a TurnConfig.
-  variant: (further transforms, new_tokens) -> the engine with them behind its
+    not live never continue. None without a TurnConfig.
+  variant: (further transforms, new_tokens) -> the engine with them after its
     own; new_tokens as in EngineConfig, None: as it is.
   drafts: what speculative decoding keeps from call to call.
   """
@@ -178,7 +179,7 @@ def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
 
 def _episodes(model, sampling, turns, mesh):
   """The functions of episodes; what the host reads is replicated."""
-  whole = mesh_lib.replicated(mesh)
+  replicated = mesh_lib.replicated(mesh)
   # One layout for all turns, or the second would be compiled again; where heads
   # are split the compiler chooses, as they must stay so.
   split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
@@ -209,7 +210,7 @@ def _episodes(model, sampling, turns, mesh):
     width = min(width for width in widths if width >= most)
     if width * shards >= playing.row_W.shape[0]:
       return playing
-    return narrow(playing, processes.put(live_B, whole), width=width)
+    return narrow(playing, processes.put(live_B, replicated), width=width)
 
   options = compilation.options(Platform.of_mesh(mesh))
   narrow = jax.jit(
@@ -218,15 +219,15 @@ def _episodes(model, sampling, turns, mesh):
   return {
     'narrowed': narrower,
     'begin': jax.jit(
-      begin, out_shardings=(None, rows, whole), compiler_options=options
+      begin, out_shardings=(None, rows, replicated), compiler_options=options
     ),
     'turn': jax.jit(
       turn,
       donate_argnames='playing',
-      out_shardings=(rows, whole),
+      out_shardings=(rows, replicated),
       compiler_options=options,
     ),
-    'finish': jax.jit(turn_decode.finish, out_shardings=whole),
+    'finish': jax.jit(turn_decode.finish, out_shardings=replicated),
     'opponents': jax.jit(
       turn_decode.opponents, out_shardings=mesh_lib.rows(mesh)
     ),

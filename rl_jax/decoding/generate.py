@@ -36,8 +36,8 @@ class Limits:
 class Drafting:
   """How speculative decoding changes decoded_rows.
 
-  make: (shared, by_prompt, begun) -> (make of decode, begun). shared is whole
-  in every shard of rows, by_prompt has prompts in front.
+  make: `(shared, by_prompt, begun) -> (make of decode, begun)`. shared is
+    replicated over the shards of rows, by_prompt has prompts in front.
   """
 
   make: Callable

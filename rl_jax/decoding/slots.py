@@ -13,7 +13,7 @@ MOST_PLACES = 4
 
 
 class Rows(struct.PyTreeNode, kw_only=True):
-  """What the rows hold so far, and where each of them stops."""
+  """The tokens of rows so far, and the limit of each row."""
 
   response_BT: Array
   kind_BT: Array

@@ -1,4 +1,4 @@
-"""What ends a response: end tokens, and texts however they are tokenized.
+"""Ends of responses: end tokens, and texts however they are tokenized.
 
 A response ends with the token in which its text, without special tokens, has
 first one of the texts whole; what follows within that token is not a part of
@@ -45,7 +45,7 @@ class Stop:
     return self.tokenizer.decode(ids)
 
   def ended_by(self, ids: Sequence[int]) -> str | None:
-    """What has ended a response: a text, '' an end token, None the limit."""
+    """The end of a response: a text, '' an end token, None the limit."""
     ids = list(map(int, ids))
     ended = ids and ids[-1] in (*self.tokenizer.eos_ids, *self.ids)
     if (end := self._end(ids)) is not None:

@@ -66,7 +66,7 @@ class Playing(struct.PyTreeNode, kw_only=True):
     return slots.places_of(self.row_W, self.rows.length_B.shape[0])
 
   def tokens(self) -> dict[str, Array]:
-    """What the host reads after a turn."""
+    """The arrays that the host reads after a turn."""
     return {
       'response': self.rows.response_BT,
       'length': self.rows.length_B,
@@ -75,7 +75,7 @@ class Playing(struct.PyTreeNode, kw_only=True):
 
 
 class Observations(struct.PyTreeNode, kw_only=True):
-  """What environments have said: `length` of the ids; live: still playing.
+  """Observations: `length` of the ids; live: still playing.
 
   forget: rows that no longer see what is before these ids, but for the prompt;
   None: no row.
@@ -203,8 +203,7 @@ def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
 
 
 def narrowed(playing: Playing, live_B: Array, width: int) -> Playing:
-  """The rows that continue, in `width` slots of each shard, which they fit
-  into.
+  """The rows that continue, in `width` slots of each shard: they fit.
 
   What they draw stays the same but for the rounding of products (tier E2).
   """

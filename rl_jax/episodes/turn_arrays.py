@@ -1,4 +1,4 @@
-"""What the turns of episodes were worth, as arrays."""
+"""Rewards, states, actions and costs of the turns of episodes, as arrays."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""Who gives numbers to responses: verifiers, judges, reward models."""
+"""The sources of rewards: verifiers, judges, reward models."""

@@ -1,4 +1,4 @@
-"""What a judge is asked about the responses to a prompt, and its verdict.
+"""The questions of a judge about the responses to a prompt, and its verdict.
 
 Text and numbers on the host only; who answers is `judges`.
 """

@@ -72,9 +72,7 @@ class Judges(Stateful):
     return [x.source.name for x in self._judges if x.source.compares]
 
   def begin(self, params: Any) -> None:
-    """Begins an iteration; params: the policy's, for judges that are the
-    policy.
-    """
+    """Begins an iteration; params: for judges that are the policy."""
     if not self._judges:
       return  # nothing that would keep the weights
     self._policy = params
@@ -82,9 +80,7 @@ class Judges(Stateful):
       rubric.begin(params)
 
   def of_evaluation(self, params: Any) -> 'Judges':
-    """Judges with the current rubrics, which stay; params: those that
-    sample.
-    """
+    """Judges with the current rubrics, fixed; params: those that sample."""
     fixed = []
     for one in self._judges:
       text = self.rubrics[one.source.name].text
@@ -168,7 +164,7 @@ class Judges(Stateful):
   def _judged(self, judge, outcomes, texts, groups):
     """Outcomes with the numbers of one judge, asked once for all prompts."""
     source, rubric = judge.source, self.rubrics[judge.source.name]
-    texts, judged = [source.told(said) for said in texts], []
+    texts, judged = [source.observed(said) for said in texts], []
     asked = groups.questions(source, texts, rubric.text)
     ids = [judge.encode(question) for group in asked for question in group]
     long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]

@@ -35,9 +35,7 @@ class Reviser:
     return found.strip() or rubric
 
   def _answers(self, policy, template, texts):
-    """Answers to the questions that are short enough; a warning counts
-    others.
-    """
+    """Answers to questions that are short enough; a warning counts others."""
     ids = [self.encode(filled(template, slots)) for slots in texts]
     short = [x for x in ids if len(x) <= self.source.max_tokens]
     if len(short) < len(ids):

@@ -1,5 +1,6 @@
-"""From scored rollouts to advantages, once per rollout."""
+"""Makes advantages of scored rollouts, once per rollout."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -68,7 +69,13 @@ def make_batch(
   return traj, states, metrics
 
 
-def _through(method, slot, credit, traj, states):
+def _through(
+  method: Method,
+  slot: str,
+  credit: Array,
+  traj: Trajectories,
+  states: dict[str, Any],
+):
   """The credit after all pieces of one slot of the method, in order.
 
   Raises:
@@ -76,9 +83,7 @@ def _through(method, slot, credit, traj, states):
       every token its own.
   """
   assert slot in PIECE_TUPLES
-  for path, piece in method.pieces():
-    if not path.startswith(slot + '.'):
-      continue
+  for path, piece in method.pieces_of(slot):
     try:
       credit = _apply(piece, path, credit, traj, states)
     except AssertionError as error:
@@ -91,7 +96,13 @@ def _through(method, slot, credit, traj, states):
   return credit
 
 
-def _apply(piece, path, credit, traj, states):
+def _apply(
+  piece: Callable[[CreditContext], Any],
+  path: str,
+  credit: Array,
+  traj: Trajectories,
+  states: dict[str, Any],
+):
   """What a piece makes of the credit; its state in `states` is renewed."""
   out = calls.credit(path, piece, CreditContext(credit, traj, states.get(path)))
   if out.state is not None:

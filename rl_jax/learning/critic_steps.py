@@ -19,7 +19,7 @@ def clip_by_norm(max_norm: float) -> optax.GradientTransformation:
   """
   clip = optax.clip_by_global_norm(max_norm)
 
-  def update(updates, state, params=None):
+  def update(updates: Any, state: Any, params: Any = None):
     if not (isinstance(updates, Mapping) and 'critic' in updates):
       return clip.update(updates, state, params)
     clipped: list[Any] = []
@@ -35,7 +35,7 @@ def clip_by_norm(max_norm: float) -> optax.GradientTransformation:
 def scale_critic(multiplier: float) -> optax.GradientTransformation:
   """Steps of value head and own layers of the critic, times the multiplier."""
 
-  def scaled(updates, params):
+  def scaled(updates: Any, params: Any):
     del params
     policy, critic = _split(updates)
     return {**policy, **jax.tree.map(lambda x: x * multiplier, critic)}

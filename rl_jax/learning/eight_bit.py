@@ -45,8 +45,8 @@ def scale_by_adam(
 ) -> optax.GradientTransformation:
   """optax.scale_by_adam, with its moments stored in 8 bits."""
 
-  def init(params):
-    def code(dtype):
+  def init(params: Any):
+    def code(dtype: Any):
       return jax.tree.map(lambda p: jnp.zeros(p.shape, dtype), params)
 
     def scale():
@@ -62,7 +62,7 @@ def scale_by_adam(
       scale(),
     )
 
-  def update(updates, state, params=None):
+  def update(updates: Any, state: Any, params: Any = None):
     del params
     count = state.count + 1
     key = jax.random.fold_in(jax.random.key(0), count)
@@ -82,7 +82,7 @@ def scale_by_adam(
     )
     return steps, Moments(count, *codes)
 
-  def _one(g, old, bits):
+  def _one(g: Array, old: list[Any], bits: Array):
     """(m, v, codes and scales of both) of one parameter."""
     m_code, m_scale, v_code, v_scale = old
     m = b1 * decode_m(m_code, m_scale) + (1 - b1) * g
@@ -122,14 +122,14 @@ def decode_m(code: Array, scale: Array) -> Array:
   return jnp.sign(code) * _times(_level(size, M_LEVELS, M_DECADES), scale)
 
 
-def _level(code, levels, decades) -> Array:
+def _level(code: Array, levels: int, decades: float) -> Array:
   """The values of codes: 0 for code 0, 10^-decades to 1 for 1 to `levels`."""
   code = code.astype(jnp.float32)
   exponent = decades * (code - levels) / (levels - 1)
   return jnp.where(code > 0, 10.0**exponent, 0.0)
 
 
-def _rounded(share, draw, levels, decades) -> Array:
+def _rounded(share: Array, draw: Array, levels: int, decades: float) -> Array:
   """The code below or above, whose mean is the share."""
   safe = jnp.where(share > 0, share, 1.0)
   place = levels + jnp.log10(safe) * (levels - 1) / decades
@@ -151,7 +151,7 @@ def _blocks(x: Any) -> tuple[int, ...]:
   return (*lead, size // numbers, numbers)
 
 
-def _shares(size) -> tuple[Array, Array]:
+def _shares(size: Array) -> tuple[Array, Array]:
   """(share of the largest of the block, that)."""
   blocks = size.reshape(_blocks(size))
   scale = blocks.max(axis=-1)
@@ -159,6 +159,6 @@ def _shares(size) -> tuple[Array, Array]:
   return (blocks / divisor).reshape(size.shape), scale
 
 
-def _times(level, scale) -> Array:
+def _times(level: Array, scale: Array) -> Array:
   blocks = level.reshape(_blocks(level)) * scale[..., None]
   return blocks.reshape(level.shape)

@@ -18,7 +18,7 @@ from rl_jax.types import POLICY, Array, Trajectories
 def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
   """The value head after every token, [B, T]."""
 
-  def one(rows):
+  def one(rows: Trajectories):
     reader = critic.params_of(params, forward.model)
     _, after_BTD = states_around(forward, reader, rows)
     return heads.values(params, after_BTD)
@@ -39,12 +39,12 @@ def final_values(
   """
   unscored = forward.model.unscored_id
 
-  def read(params, hidden):
+  def read(params: Any, hidden: Array):
     if not head_weights:
       return heads.values(params, hidden)
     return heads.all_values(params, hidden) @ jnp.asarray(head_weights)
 
-  def one(rows):
+  def one(rows: Trajectories):
     reader = critic.params_of(params, forward.model)
     before_BTD, after_BTD = states_around(forward, reader, rows)
     value_BT = read(params, after_BTD)
@@ -72,7 +72,7 @@ def closed(
     return traj
   S = len(closing)
 
-  def longer(x_BT):
+  def longer(x_BT: Array):
     return jnp.pad(x_BT, ((0, 0), (0, S)))
 
   last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)

@@ -65,7 +65,7 @@ def states_around(
   Each row has one more place, so that its last token is read, too.
   """
 
-  def one_more(x_BT, value):
+  def one_more(x_BT: Array, value: int):
     return jnp.pad(x_BT, ((0, 0), (0, 1)), constant_values=value)
 
   kind_BT = jnp.roll(one_more(traj.kind_BT, types.POLICY), 1, axis=1)

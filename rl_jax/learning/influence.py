@@ -1,7 +1,8 @@
-"""What a method does to the gradient: it, its baseline, and it without a piece.
+"""The influence of a method and of its pieces on the gradient.
 
-All see the same rows and weights. Gradients are those of the policy's weights
-(a value head and what pieces learn are left out):
+The method, its baseline and the method without a piece see the same rows and
+weights. Gradients are those of the policy's weights (a value head and what
+pieces learn are left out):
 
   cos = <g, g'> / (|g| |g'|)      ratio = |g| / |g'|
 
@@ -9,7 +10,7 @@ so a method compared with itself has cos 1 and ratio 1, to rounding. If both
 gradients are zero, they are 1 as well; if one is, both numbers are 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
 import functools
 from typing import Any
@@ -101,7 +102,7 @@ def lacking(method: Method, baseline: Method) -> list[str]:
 
 
 def tracing(
-  function: Callable, methods: dict[str, Method]
+  function: Callable[..., Any], methods: dict[str, Method]
 ) -> dict[str, Method]:
   """METHOD, BASELINE, and the others that are methods at all.
 
@@ -127,7 +128,7 @@ def scored(
 ) -> Trajectories:
   """Rewarded rows with everything that a method or its baseline reads."""
   method, baseline = methods[METHOD], methods[BASELINE]
-  more = tuple(piece for _, piece in baseline.pieces())
+  more: tuple[Any, ...] = tuple(piece for _, piece in baseline.pieces())
   both = dataclasses.replace(method, credit=method.credit + more)
   return score_lib.score(forward, params, traj, both)[0]
 
@@ -216,7 +217,7 @@ def compare(
   rest = {k: params[k] for k in (LEARNED, *critic.PARTS) if k in params}
   trained = {k: x for k, x in params.items() if k not in rest}
 
-  def statistics(trained, rows):
+  def statistics(trained: Any, rows: Trajectories):
     return statistics_lib.token_statistics(
       forward, {**frozen, **rest, **trained}, rows, needs, method.logits
     )
@@ -248,8 +249,8 @@ def _pushes(
 ) -> dict[str, dict[str, Array]]:
   """Gradient of every method's loss with respect to the statistics."""
 
-  def push(name):
-    def loss(stats):
+  def push(name: str):
+    def loss(stats: dict[str, Array]):
       return objective_lib.terms(
         methods[name],
         stats,
@@ -265,7 +266,7 @@ def _pushes(
 
 
 def _without_pieces(
-  gradient: Callable,
+  gradient: Callable[..., Any],
   mine: Any,
   pushes: dict[str, dict[str, Array]],
   trajs: dict[str, Trajectories],
@@ -275,12 +276,12 @@ def _without_pieces(
   if not paths:
     return {}
 
-  def one(push):
+  def one(push: dict[str, Array]):
     other = gradient(push)
     return optax.tree.vdot(mine, other), _norm(other)
 
   dots, norms = jax.lax.map(one, _stack(pushes, paths))
-  found = {}
+  found: Metrics = {}
   for path, dot, norm in zip(paths, dots, norms, strict=True):
     cos, ratio = _cos_and_ratio(dot, _norm(mine), norm)
     found |= {
@@ -293,15 +294,18 @@ def _without_pieces(
   return found
 
 
-def _stack(pushes, names):
+def _stack(pushes: dict[str, dict[str, Array]], names: Sequence[str]):
   return jax.tree.map(
     lambda *x: jnp.stack(x), *[pushes[name] for name in names]
   )
 
 
 def _with_gradient(
-  statistics: Callable, trained: Any, rows: Trajectories, forward: Forward
-) -> tuple[dict[str, Array], Callable]:
+  statistics: Callable[..., Any],
+  trained: Any,
+  rows: Trajectories,
+  forward: Forward,
+) -> tuple[dict[str, Array], Callable[..., Any]]:
   """(statistics of the rows, from their cotangents to a float32 gradient)."""
   count = forward.microbatches
   if count == 1:
@@ -316,8 +320,8 @@ def _with_gradient(
     rows.num_prompts,
   )
 
-  def gradient(push):
-    def add(total, part):
+  def gradient(push: dict[str, Array]):
+    def add(total: Any, part: tuple[Trajectories, dict[str, Array]]):
       rows, push = part
       _, vjp = jax.vjp(lambda p: statistics(p, rows), trained)
       more = optax.tree.cast(vjp(push)[0], jnp.float32)
@@ -329,16 +333,16 @@ def _with_gradient(
   return stats, gradient
 
 
-def _own(method, values):
+def _own(method: Method, values: dict[str, Any]):
   """The values by path that belong to pieces of the method."""
   return {path: values[path] for path, _ in method.pieces() if path in values}
 
 
-def _norm(tree):
+def _norm(tree: Any):
   return safe_sqrt(jnp.asarray(optax.tree.vdot(tree, tree)))
 
 
-def _cos_and_ratio(dot, norm, other):
+def _cos_and_ratio(dot: Any, norm: Array, other: Array):
   """Cosine and ratio of norms of two gradients, see the head of this file."""
   none = (norm == 0) & (other == 0)
   cos = safe_divide(safe_divide(dot, norm), other)
@@ -347,14 +351,19 @@ def _cos_and_ratio(dot, norm, other):
   )
 
 
-def _stopped(push, traj):
+def _stopped(push: dict[str, Array], traj: Trajectories):
   """Share of the trained tokens with an advantage that are not moved."""
   wanted_BT = loss_mask(traj) * (traj.advantages_BT != 0)
   still_BT = (push[statistics_lib.LOGP] == 0).astype(jnp.float32)
   return masked_mean(still_BT, wanted_BT)
 
 
-def _moved_otherwise(push, other_push, traj, other):
+def _moved_otherwise(
+  push: dict[str, Array],
+  other_push: dict[str, Array],
+  traj: Trajectories,
+  other: Trajectories,
+):
   """Share of the tokens that either trains with different pushes."""
   a, b = push[statistics_lib.LOGP], other_push[statistics_lib.LOGP]
   size = jnp.maximum(jnp.abs(a), jnp.abs(b))

@@ -63,7 +63,7 @@ class Scorer:
     value_B = (value_B - self.source.center) / self.source.scale
     return {self.source.name: value_B, **found}
 
-  def _win_rates(self, params, traj, kind):
+  def _win_rates(self, params: Any, traj: Trajectories, kind: str | None):
     """(mean over rivals [B], over each row of the group [B, G])."""
     forward, rival_GG = self.forward, None
     if kind is not None:
@@ -90,7 +90,7 @@ def learned_rewards(
 
   params: of each model, by name. kind: see Scorer.
   """
-  found = {}
+  found: dict[str, Array] = {}
   for one in scorers:
     found = {**one(params[one.source.name], traj, kind), **found}
   return found

@@ -44,11 +44,11 @@ def with_master_weights(
   updates of bfloat16 parameters are float32.
   """
 
-  def init(params):
+  def init(params: Any):
     if not any(_is_half(x) for x in jax.tree.leaves(params)):
       return inner.init(params)
 
-    def zeros(p):
+    def zeros(p: Array):
       return (
         jnp.zeros(p.shape, jnp.uint16) if _is_half(p) else optax.MaskedNode()
       )
@@ -58,7 +58,7 @@ def with_master_weights(
     )
     return MasterWeights(jax.tree.map(zeros, params), inner.init(masters))
 
-  def update(updates, state, params=None):
+  def update(updates: Any, state: Any, params: Any = None):
     if not isinstance(state, MasterWeights):
       return inner.update(updates, state, params)
     masters = jax.tree.map(
@@ -69,7 +69,7 @@ def with_master_weights(
     updates, after = inner.update(updates, state.inner, masters)
     steps = jax.tree.map(_step, params, masters, updates)
 
-    def take(i):
+    def take(i: int):
       return jax.tree.map(lambda _, step: step[i], params, steps)
 
     return take(0), MasterWeights(take(1), after)
@@ -92,7 +92,7 @@ def joined(param: Array, remainder: Array) -> Array:
   return lax.bitcast_convert_type((high - rounded_up) << 16 | low, jnp.float32)
 
 
-def _step(param, master, update):
+def _step(param: Array, master: Any, update: Array):
   """(what to add to the parameter, the next remainder)."""
   if not _is_half(param):
     return update, optax.MaskedNode()

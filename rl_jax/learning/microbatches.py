@@ -17,11 +17,12 @@ from rl_jax.pieces.ops import groups
 from rl_jax.runtime import layout
 from rl_jax.types import LEARNED, Array, Trajectories
 
+Stats = dict[str, Array]
 # (params, rows) -> (differentiated statistics, those that only metrics read).
-Statistics = Callable[[Any, Trajectories], tuple[dict, dict]]
+Statistics = Callable[[Any, Trajectories], tuple[Stats, Stats]]
 # (differentiated statistics, the others, parameters that pieces learn) ->
 # (loss, anything beside it), of the whole minibatch.
-Objective = Callable[[dict, dict, dict], tuple[Array, Any]]
+Objective = Callable[[Stats, Stats, dict[str, Any]], tuple[Array, Any]]
 
 
 def two_passes(
@@ -30,7 +31,7 @@ def two_passes(
   objective: Objective,
   rows: Trajectories,
   count: int,
-  known: tuple[dict, dict],
+  known: tuple[Stats, Stats],
 ) -> tuple[Any, Array, Any]:
   """(gradient, loss, aux) for every objective; known: all statistics."""
   params, learned = split_learned(params)
@@ -40,7 +41,7 @@ def two_passes(
 
   params, statistics, total = _by_copies(params, statistics, rows, count)
 
-  def accumulate(grads, inputs):
+  def accumulate(grads: Any, inputs: Any):
     microbatch, cotangent = inputs
     _, vjp, _ = jax.vjp(
       lambda p: statistics(p, microbatch), params, has_aux=True
@@ -80,10 +81,10 @@ def one_pass(
 
   params, statistics, total = _by_copies(params, statistics, rows, count)
 
-  def merged(whole):
+  def merged(whole: Array):
     return groups.merge(whole, rows.num_prompts)
 
-  def accumulate(carry, inputs):
+  def accumulate(carry: Any, inputs: Any):
     grads, whole = carry
     index, microbatch = inputs
     stats, vjp, fixed = jax.vjp(
@@ -115,11 +116,13 @@ def split_learned(params: Any) -> tuple[Any, dict[str, Any]]:
   return model, params.get(LEARNED, {})
 
 
-def _learned_tree(of_learned):
+def _learned_tree(of_learned: dict[str, Any]):
   return {LEARNED: of_learned} if of_learned else {}
 
 
-def _by_copies(params, statistics, rows, count):
+def _by_copies(
+  params: Any, statistics: Statistics, rows: Trajectories, count: int
+):
   """(params, statistics, from gradients to their sum), a copy a data shard.
 
   So that microbatches add up where they are, and devices exchange one sum.
@@ -128,15 +131,15 @@ def _by_copies(params, statistics, rows, count):
   if spread is None:
     return params, statistics, lambda grads: grads
 
-  def total(grads):
+  def total(grads: Any):
     return jax.tree.map(lambda g: g.sum(axis=0), grads)
 
   return spread, layout.by_copies(statistics), total
 
 
-def _zeros(params):
+def _zeros(params: Any):
   return jax.tree.map(lambda p: jnp.zeros(p.shape, jnp.float32), params)
 
 
-def _add(grads, more):
+def _add(grads: Any, more: Any):
   return jax.tree.map(lambda a, g: a + g.astype(jnp.float32), grads, more)

@@ -4,13 +4,14 @@ from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import critic, transformer
 from rl_jax.pieces.logits.transforms import read_values
+from rl_jax.pieces.roles import LogitTransform
 from rl_jax.pieces.statistics import action_values
 
 
 def check_router(
   method: Method, model: transformer.ModelConfig, spans: int
 ) -> None:
-  """Raises ValueError if a piece reads a router that nobody can read.
+  """Raises ValueError if a piece reads router statistics that are missing.
 
   spans: parts of a response on the mesh.
   """
@@ -32,9 +33,11 @@ def check_router(
 
 
 def check_action_values(
-  transforms: tuple, method: Method, model: transformer.ModelConfig
+  transforms: tuple[LogitTransform, ...],
+  method: Method,
+  model: transformer.ModelConfig,
 ) -> None:
-  """Raises ValueError if values of every token are read that nobody has.
+  """Raises ValueError if values of every token are read that are not computed.
 
   transforms: of evaluations.
   """

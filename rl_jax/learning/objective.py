@@ -19,9 +19,11 @@ from rl_jax.pieces.ops.masking import (
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.roles import (
   AggregationContext,
+  Loss,
   LossContext,
   Regularizer,
   ValueLoss,
+  Weight,
 )
 from rl_jax.types import Array, Metrics, Trajectories
 
@@ -89,7 +91,9 @@ def terms(
   metrics: dict[str, Any] = _diagnostics(fixed, traj)
   products: dict[str, Array] = {}  # by role of the loss, [B, T]
 
-  def call(path, piece, stats, index):
+  def call(
+    path: str, piece: Loss | Weight, stats: dict[str, Array], index: int
+  ):
     """(loss or factor) of a piece; keeps its metrics and its state."""
     ctx = LossContext(
       stats=stats,
@@ -117,6 +121,7 @@ def terms(
         traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
       )
       aggregation = loss.aggregation or method.aggregation
+      assert aggregation is not None, 'validate refuses methods without one'
       token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()

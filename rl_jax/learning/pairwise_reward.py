@@ -93,7 +93,7 @@ def joined(
   start_B1 = size_B[first][:, None]  # of the separator
   place_T = jnp.arange(2 * T + S)[None]
 
-  def pick(rows, place):
+  def pick(rows: np.ndarray, place: Array):
     return jnp.take_along_axis(
       traj.response_BT[rows], jnp.clip(place, 0, T - 1), axis=1
     )

@@ -1,6 +1,6 @@
 """The learning rate by optimizer step, from a few fields of a configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import inspect
 from typing import Any
 
@@ -10,7 +10,7 @@ import optax
 from rl_jax.overrides import unknown_name
 
 # Own schedules, and the arguments they take with their defaults.
-OWN = {
+OWN: dict[str, dict[str, float]] = {
   'constant': {},
   'linear': {'end_fraction': 0.0},
   'cosine': {'end_fraction': 0.0},
@@ -77,7 +77,7 @@ def make(
     raise ValueError(f'optimizer.schedule = {name!r}: {error}') from error
 
 
-def _own(name, values, peak, steps):
+def _own(name: str, values: Mapping[str, float], peak: Any, steps: int):
   if name == 'constant':
     return optax.constant_schedule(peak)
   end = peak * values['end_fraction']
@@ -104,26 +104,26 @@ def _factories() -> dict[str, Callable[..., Any]]:
   }
 
 
-def _signature(name):
+def _signature(name: str):
   return inspect.signature(_factories()[name]).parameters
 
 
-def _parameters(name):
+def _parameters(name: str):
   """What may be given: the rate is optimizer.learning_rate."""
   slot = next(x for x in _PEAK if x in _signature(name))
   return [parameter for parameter in _signature(name) if parameter != slot]
 
 
-def _required(name):
+def _required(name: str):
   return [key for key, x in _signature(name).items() if x.default is x.empty]
 
 
-def _integer_keys(value):
+def _integer_keys(value: Any):
   """{'500': 0.1} as {500: 0.1}: a configuration has only text as keys."""
   if not isinstance(value, dict):
     return value
   return {int(key): number for key, number in value.items()}
 
 
-def _is_number(value):
+def _is_number(value: Any):
   return isinstance(value, (int, float)) and not isinstance(value, bool)

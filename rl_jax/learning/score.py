@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from rl_jax.learning import statistics as statistics_lib
-from rl_jax.learning.statistics import Forward
+from rl_jax.learning.statistics import Forward, Needs
 from rl_jax.method import CREDIT_SLOTS, Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.divergences import kl_estimate
@@ -39,7 +39,7 @@ def score(
   has read any length.
   """
 
-  def statistics(params, needs):
+  def statistics(params: Any, needs: Needs):
     return statistics_lib.statistics_in_microbatches(
       forward, params, traj, needs, method.logits
     )
@@ -68,7 +68,7 @@ def with_scores(
   stats, mask_BT = dict(stats), traj.mask_BT
   logp_BT = stats.pop(statistics_lib.LOGP)
   if 'logged_B' in traj.extras:
-    # Nobody knows what wrote the rows of data: their ratios begin at 1.
+    # It is unknown what wrote the rows of data: their ratios begin at 1.
     logged_B1 = traj.extras['logged_B'][:, None] > 0
     behaviour_BT = jnp.where(logged_B1, logp_BT, traj.logp_behaviour_BT)
     traj = traj.replace(logp_behaviour_BT=behaviour_BT)
@@ -107,7 +107,7 @@ def with_scores(
   return traj, metrics
 
 
-def scored_statistics(traj: Trajectories, needs: frozenset[str]) -> dict:
+def scored_statistics(traj: Trajectories, needs: Needs) -> dict[str, Array]:
   """The statistics that `score` stored: free when the weights are the same."""
   stored = {
     statistics_lib.LOGP: traj.logp_old_BT,

@@ -50,7 +50,7 @@ def state_shapes(
   )
   replicated = mesh_lib.replicated(mesh)
 
-  def put(x, place):
+  def put(x: jax.ShapeDtypeStruct, place: jax.sharding.Sharding):
     return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place)
 
   whole = jax.tree.map(lambda x: put(x, replicated), shapes)
@@ -61,7 +61,7 @@ def state_shapes(
   )
 
 
-def _as_parameters(opt_state, params):
+def _as_parameters(opt_state: Any, params: Any):
   """Shapes of an optimizer's state, with the shardings of parameters.
 
   What lies in the state below the path of a parameter is sharded as it, if it
@@ -70,7 +70,7 @@ def _as_parameters(opt_state, params):
   """
   by_path = dict(jax.tree.leaves_with_path(params))
 
-  def one(path, leaf):
+  def one(path: tuple[Any, ...], leaf: jax.ShapeDtypeStruct):
     for start in range(len(path)):
       param = by_path.get(path[start:])
       if param is not None and _divided(leaf, param):
@@ -82,7 +82,7 @@ def _as_parameters(opt_state, params):
   return jax.tree.map_with_path(one, opt_state)
 
 
-def _divided(leaf, param):
+def _divided(leaf: jax.ShapeDtypeStruct, param: jax.ShapeDtypeStruct):
   """Whether the sharding of the parameter divides the leaf as it does it."""
   if leaf.shape == param.shape:
     return True
@@ -102,7 +102,7 @@ def sharded_state(
   """fresh_state of parameters on the mesh; every part is sharded."""
   shapes = state_shapes(method, optimizer, params, num_ids, mesh)
 
-  def rest(params):
+  def rest(params: Any):
     """All but the parameters that are there already."""
     state = fresh_state(method, optimizer, params, num_ids)
     return state.replace(params=_learned(method))
@@ -113,6 +113,6 @@ def sharded_state(
   return state.replace(params={**params, **state.params})
 
 
-def _learned(method):
+def _learned(method: Method):
   learned = method.init_params()
   return {LEARNED: learned} if learned else {}

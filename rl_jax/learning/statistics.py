@@ -4,7 +4,7 @@ The same forward serves the sampler's check (`logp_old` against
 `logp_behaviour`), the reference, and the gradient of the update.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 import functools
 from typing import Any
 
@@ -20,6 +20,7 @@ from rl_jax.learning.hidden_states import (
 )
 from rl_jax.method import Method
 from rl_jax.models import critic, heads, packing
+from rl_jax.models.transformer import ModelConfig
 from rl_jax.pieces.logits.transforms import (
   apply_transforms,
   policies_of,
@@ -27,7 +28,7 @@ from rl_jax.pieces.logits.transforms import (
 )
 from rl_jax.pieces.ops import groups
 from rl_jax.pieces.ops.masking import places, zero_masked
-from rl_jax.pieces.roles import ValueStatistic
+from rl_jax.pieces.roles import LogitTransform, ValueStatistic
 from rl_jax.pieces.statistics.chunk import Chunk
 from rl_jax.pieces.statistics.critic_value import CriticValue
 from rl_jax.runtime import layout
@@ -50,6 +51,9 @@ ROUTER_PROBS, ROUTER_TAKEN = 'router_probs', 'router_taken'
 ROUTER = frozenset({ROUTER_PROBS, ROUTER_TAKEN})
 CORE = CRITIC | ROUTER | {LOGP, ENTROPY, HIDDEN}
 
+# What a forward pass computes: names of the core, and statistics of pieces.
+Needs = Collection[Any]
+
 
 def chunk_elements(platform: Platform) -> int:
   """Returns CHUNK_ELEMENTS on a platform."""
@@ -65,7 +69,7 @@ def name_of(need: Any) -> str:
 def model_needs(
   method: Method, slots: tuple[str, ...] | None = None
 ) -> frozenset[Any]:
-  """What the model computes of the method's needs; the rest is elsewhere."""
+  """The needs of the method that the model computes; others are elsewhere."""
   return frozenset(
     need
     for need in method.needs(slots)
@@ -73,14 +77,16 @@ def model_needs(
   )
 
 
-def _policies(transforms, needs, params):
+def _policies(
+  transforms: tuple[LogitTransform, ...], needs: Needs, params: Any
+):
   """Parameters of the other policies that logits are computed of, by name."""
   others = policies_of(transforms, params)
   names = {name for need in _statistics(needs) for name in need.policies}
   return others | {n: params['policies'][n] for n in sorted(names)}
 
 
-def _statistics(needs):
+def _statistics(needs: Needs):
   """Those that are computed of logits."""
   return [need for need in needs if not isinstance(need, (str, CriticValue))]
 
@@ -89,8 +95,8 @@ def token_statistics(
   forward: Forward,
   params: Any,
   traj: Trajectories,
-  needs: Collection[Any],
-  transforms: tuple = (),
+  needs: Needs,
+  transforms: tuple[LogitTransform, ...] = (),
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
@@ -107,7 +113,7 @@ def token_statistics(
   """
   on_BT = (traj.kind_BT != types.PAD).astype(jnp.float32)
 
-  def states(policy):
+  def states(policy: Any):
     return states_before(forward, policy, traj)
 
   after_BTD = routing_BTF = None
@@ -145,7 +151,14 @@ def token_statistics(
   return stats
 
 
-def _values(forward, params, traj, needs, before_BTD, after_BTD):
+def _values(
+  forward: Forward,
+  params: Any,
+  traj: Trajectories,
+  needs: Needs,
+  before_BTD: Array,
+  after_BTD: Array | None,
+) -> dict[str, Array]:
   """Outputs of the value head, from the states that its model gives it."""
   if CRITIC.isdisjoint(needs):
     return {}
@@ -159,7 +172,7 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
     else:
       before_BTD, after_BTD = states_around(forward, own, traj)
 
-  def every(own_BTD, policy_BTD):
+  def every(own_BTD: Array, policy_BTD: Array):
     """All outputs; only the first reads a residual critic's own layers."""
     value_BTH = heads.all_values(params, own_BTD)
     if forward.model.critic != critic.RESIDUAL:
@@ -167,11 +180,11 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
     rest_BTH = heads.all_values(params, policy_BTD)[..., 1:]
     return jnp.concatenate([value_BTH[..., :1], rest_BTH], axis=-1)
 
-  def first(own_BTD, _):
+  def first(own_BTD: Array, _):
     return heads.values(params, own_BTD)
 
   before, after = zip((before_BTD, after_BTD), policy_BTD, strict=True)
-  read = {
+  read: dict[str, tuple[Any, Any]] = {
     VALUES: (first, before),
     VALUE_HEADS: (every, before),
     VALUES_AFTER: (first, after),
@@ -182,7 +195,7 @@ def _values(forward, params, traj, needs, before_BTD, after_BTD):
   }
 
 
-def _movers(on_BT, num_prompts, needs, capacity):
+def _movers(on_BT: Array, num_prompts: int, needs: Needs, capacity: int | None):
   """(pack, unpack) between [B, T, ...] and what logits are computed of."""
   B, T = on_BT.shape
   split = layout.parts(T, 'tokens') > 1
@@ -190,7 +203,7 @@ def _movers(on_BT, num_prompts, needs, capacity):
   if capacity is None or split or by_place:
     return packing.movers(on_BT, None)
 
-  def group(x):
+  def group(x: Array):
     return x.reshape(num_prompts, -1, *x.shape[2:])
 
   # One token more a row than is fed: the prompt predicts the first.
@@ -207,15 +220,15 @@ def _whole_rows(x: Array) -> Array:
 
 
 def _logit_functionals(
-  forward,
-  params,
-  token_BC,
-  mask_BC,
-  hidden_BCD,
-  *others_BCD,
-  group_tokens_NU,
-  needs,
-  transforms,
+  forward: Forward,
+  params: Any,
+  token_BC: Array,
+  mask_BC: Array,
+  hidden_BCD: Array,
+  *others_BCD: Array,
+  group_tokens_NU: Array,
+  needs: Needs,
+  transforms: tuple[LogitTransform, ...],
 ):
   model, temperature = forward.model, forward.temperature
   logits_BCV = heads.logits(params, model, hidden_BCD)
@@ -224,16 +237,9 @@ def _logit_functionals(
     name: jax.lax.stop_gradient(heads.logits(policy, model, x_BCD))
     for (name, policy), x_BCD in zip(policies.items(), others_BCD, strict=True)
   }
-  read = {
-    need.policy
-    for need in _statistics(needs)
-    if isinstance(need, ValueStatistic)
-  }
-  if read_values(transforms):
-    read.add('')
   own = zip(policies.values(), others_BCD, strict=True)
   states = {'': (params, hidden_BCD), **dict(zip(policies, own, strict=True))}
-  values = _action_values(states, model, read)
+  values = _action_values(states, model, _value_readers(needs, transforms))
   raw_BCV, logits_BCV = (
     logits_BCV,
     apply_transforms(
@@ -266,25 +272,47 @@ def _logit_functionals(
       for name, x_BCV in others.items()
     },
   )
-  log_z_BC = chunk.log_z_BC
-  picked_BC = jnp.take_along_axis(logits_BCV, token_BC[:, :, None], axis=-1)
+  stats = _of_tokens(chunk, ENTROPY in needs)
+  return stats | {need.name: need(chunk) for need in _statistics(needs)}
+
+
+def _value_readers(
+  needs: Needs, transforms: tuple[LogitTransform, ...]
+) -> set[str]:
+  """Names of the policies whose action values are read; '' the trained one."""
+  read = {
+    need.policy
+    for need in _statistics(needs)
+    if isinstance(need, ValueStatistic)
+  }
+  return read | {''} if read_values(transforms) else read
+
+
+def _of_tokens(chunk: Chunk, entropy: bool) -> dict[str, Array]:
+  """logp of the tokens, and the entropy if it is asked for, [B, C]."""
+  logits_BCV, log_z_BC = chunk.logits_BCV, chunk.log_z_BC
+  picked_BC = jnp.take_along_axis(
+    logits_BCV, chunk.token_BC[:, :, None], axis=-1
+  )
   stats = {LOGP: picked_BC[:, :, 0] - log_z_BC}
-  if ENTROPY in needs:
+  if entropy:
     p_BCV = jnp.exp(logits_BCV - log_z_BC[:, :, None])
     # p log p -> 0 as p -> 0, also where a transform put -inf.
     finite_BCV = jnp.where(p_BCV > 0, logits_BCV, 0.0)
     stats[ENTROPY] = log_z_BC - jnp.sum(p_BCV * finite_BCV, axis=-1)
-  return stats | {need.name: need(chunk) for need in _statistics(needs)}
+  return stats
 
 
-def _action_values(states, model, names):
+def _action_values(
+  states: dict[str, tuple[Any, Array]], model: ModelConfig, names: Iterable[str]
+):
   """Outputs [B, C, H] of the value heads of these policies, by name.
 
   states: (parameters, hidden states) by name, '' the trained policy, the only
     one with a gradient.
   """
 
-  def one(name):
+  def one(name: str):
     policy, hidden_BCD = states[name]
     if model.critic == critic.DETACHED:
       hidden_BCD = jax.lax.stop_gradient(hidden_BCD)
@@ -294,7 +322,9 @@ def _action_values(states, model, names):
   return {name: one(name) for name in sorted(names)}
 
 
-def _in_chunks(function, arrays, model):
+def _in_chunks(
+  function: Callable[..., Any], arrays: tuple[Array, ...], model: ModelConfig
+):
   """Applies function to spans of T under remat, so that logits stay small."""
   B, T = arrays[0].shape[:2]
   # Of this device's part: every chunk of an update costs a gather and a
@@ -311,7 +341,7 @@ def _in_chunks(function, arrays, model):
   chunks = -(-own // span)
   span = -(-own // chunks)  # of equal sizes: the last one is not mostly padding
 
-  def split(x):
+  def split(x: Array):
     """[chunks, B, tokens]: a chunk has the same places of every device's T."""
     x = x.reshape(B, devices, own, *x.shape[2:])
     pad = [(0, 0)] * 2 + [(0, chunks * span - own)] + [(0, 0)] * (x.ndim - 3)
@@ -319,7 +349,7 @@ def _in_chunks(function, arrays, model):
     x = jnp.moveaxis(x, 2, 0)
     return x.reshape(chunks, B, devices * span, *x.shape[4:])
 
-  def merge(x):
+  def merge(x: Array):
     x = x.reshape(chunks, B, devices, span, *x.shape[3:])
     x = jnp.moveaxis(x, 0, 2)
     x = x.reshape(B, devices, chunks * span, *x.shape[4:])[:, :, :own]
@@ -339,7 +369,7 @@ def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
   rows = forward.group_rows or traj.group_size
   parts = traj.group_size // rows
 
-  def again(x_N):
+  def again(x_N: Array):
     return jnp.repeat(x_N, parts, axis=0) if parts > 1 else x_N
 
   return traj.replace(
@@ -366,8 +396,8 @@ def statistics_in_microbatches(
   forward: Forward,
   params: Any,
   traj: Trajectories,
-  needs: Collection[Any],
-  transforms: tuple = (),
+  needs: Needs,
+  transforms: tuple[LogitTransform, ...] = (),
 ) -> dict[str, Array]:
   """token_statistics over strided microbatches, one after the other."""
 
@@ -382,11 +412,11 @@ def critic_values(
   forward: Forward,
   params: Any,
   traj: Trajectories,
-  needs: Collection[Any],
+  needs: Needs,
 ) -> dict[str, Array]:
   """Each CriticValue of the needs by its name, [B, T], 0 where masked."""
   wanted = [need for need in needs if isinstance(need, CriticValue)]
-  found = {}
+  found: dict[str, Array] = {}
   for policy in sorted({need.policy for need in wanted}):
     own = [need for need in wanted if need.policy == policy]
     read = functools.partial(
@@ -396,7 +426,9 @@ def critic_values(
   return found
 
 
-def _critic_values(forward, params, needs, rows):
+def _critic_values(
+  forward: Forward, params: Any, needs: Needs, rows: Trajectories
+):
   """Evaluates the value heads that `needs` name for one policy, [B, T] each."""
   states = states_around(forward, params, rows)
   every = {VALUE_HEADS, VALUE_HEADS_AFTER}

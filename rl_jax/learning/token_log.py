@@ -46,7 +46,7 @@ def pick(
   match_KM = groups_K[:, None] == group_M[None]
   place_K = match_KM.argmax(1)
 
-  def take(x):
+  def take(x: Array):
     groups = x.reshape(-1, G, *x.shape[1:])[place_K]
     return groups.reshape(-1, *x.shape[1:])[:rows]
 

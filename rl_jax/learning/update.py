@@ -19,7 +19,7 @@ from rl_jax.learning import microbatches, token_log
 from rl_jax.learning import objective as objective_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import statistics as statistics_lib
-from rl_jax.learning.statistics import Forward
+from rl_jax.learning.statistics import Forward, Needs
 from rl_jax.method import LOSS_SLOTS, Method
 from rl_jax.pieces.ops import groups
 from rl_jax.types import Array, Metrics, TrainState, Trajectories
@@ -48,7 +48,7 @@ class UpdateConfig:
 
 
 class Batch(struct.PyTreeNode, kw_only=True):
-  """What all optimizer steps of one rollout read.
+  """The data of all optimizer steps of one rollout.
 
   frozen: parameters that are not trained, and the named policies. traj: rows
   with rewards and advantages. key: of the run.
@@ -83,7 +83,7 @@ def minibatch_gradient(
   unscored = traj.logp_old_BT is None
   needs = trained | {statistics_lib.ENTROPY} if unscored else trained
 
-  def statistics(trainable, rows, needs=needs):
+  def statistics(trainable: Any, rows: Trajectories, needs: Needs = needs):
     params = {**batch.frozen, **trainable}
     stats = statistics_lib.token_statistics(
       forward, params, rows, needs, method.logits
@@ -118,20 +118,22 @@ def minibatch_gradient(
   return grads, loss, *aux
 
 
-def _parted(stats, trained):
+def _parted(stats: dict[str, Array], trained: Needs):
   """Statistics to be differentiated, and those that only metrics read."""
   names = {statistics_lib.name_of(need) for need in trained}
   fixed = {name: stats.pop(name) for name in set(stats) - names}
   return stats, jax.lax.stop_gradient(fixed)
 
 
-def _objective(batch, states, token_fields):
+def _objective(batch: Batch, states: dict[str, Any], token_fields: bool):
   """(statistics, those that only metrics read, learned) -> (loss, aux).
 
   aux: the metrics, and the states of the pieces after the step.
   """
 
-  def loss_of(stats, fixed, learned):
+  def loss_of(
+    stats: dict[str, Array], fixed: dict[str, Array], learned: dict[str, Any]
+  ):
     traj = batch.traj
     metrics: dict[str, Any] = {}
     if traj.logp_old_BT is None:
@@ -192,12 +194,18 @@ def update_minibatch(
   }
 
 
-def _step(state, grads, states, optimizer, ok) -> TrainState:
+def _step(
+  state: TrainState,
+  grads: Any,
+  states: dict[str, Any],
+  optimizer: optax.GradientTransformation,
+  ok: Array,
+) -> TrainState:
   """The state after an optimizer step, if ok; else with one more skipped."""
   updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
   params = optax.apply_updates(state.params, updates)
 
-  def keep(new, old):
+  def keep(new: Array, old: Array):
     return jnp.where(ok, new, old)
 
   return state.replace(

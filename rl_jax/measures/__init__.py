@@ -1,1 +1,1 @@
-"""What looks at a run from outside."""
+"""Measurements of trained policies and of runs, outside of the loop."""

@@ -1,4 +1,4 @@
-"""What an update did to the entropy, and what its covariance predicted."""
+"""The change of entropy in an update, and what its covariance predicted."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

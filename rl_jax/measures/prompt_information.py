@@ -52,7 +52,7 @@ def information(
     logp_RN: log p(response r | prompt n), sums over tokens, nats. Prompts
       differ.
     own_R: the column of the prompt that response r was drawn under.
-    length_R: tokens behind the sums, 1 at least.
+    length_R: tokens after the sums, 1 at least.
 
   Returns:
     In nats: information, its limit log N, entropy H(z | x) = -mean log p(z |
@@ -141,7 +141,7 @@ def make_scores(
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class Draws:
-  """What is drawn: num_samples responses to each of num_prompts of a split.
+  """The draws: num_samples responses to each of num_prompts of a split.
 
   until: tokens from this text on do not count, nor do responses without it:
   with '</think>' those of the reasoning do. None: all tokens do.
@@ -196,10 +196,10 @@ class PromptInformation:
       mesh,
     )
     self._scores = make_scores(model, mesh, rollout.temperature)
-    self._whole = mesh_lib.replicated(mesh)
+    self._replicated = mesh_lib.replicated(mesh)
     key = jax.random.key(draws.seed)
     key = randomness.purpose_key(key, randomness.EVALUATION)
-    self._key = processes.put(key, self._whole)
+    self._key = processes.put(key, self._replicated)
 
   def _check_sizes(self, model, T):
     P, G = self._prompts[0].shape[1], self._draws.num_samples
@@ -208,7 +208,7 @@ class PromptInformation:
         f'prompt information: prompts of {P} tokens and responses of {T}, but '
         f'the model has {model.max_positions} positions'
       )
-    # Rows of a batch stand behind one prompt on each device.
+    # Rows of a batch follow one prompt on each device.
     count = self._shards * (P + self._batch * G * T)
     if count > INT32:
       raise ValueError(
@@ -244,13 +244,15 @@ class PromptInformation:
       traj = traj.replace(mask_BT=self._before(traj, self._draws.until))
     size = self._num_prompts + -self._num_prompts % self._shards
     prompts = self._padded(np.arange(size))[:2]
-    logp_NB = self._scores(params, traj, *processes.put(prompts, self._whole))
+    logp_NB = self._scores(
+      params, traj, *processes.put(prompts, self._replicated)
+    )
     logp_NB, mask_BT = processes.read((logp_NB, traj.mask_BT))
     logp_NR = logp_NB[: self._num_prompts, :real]
     return logp_NR.T, mask_BT[:real].sum(axis=1)
 
   def _padded(self, index):
-    """Arrays of these prompts, with the first one behind the last."""
+    """Arrays of these prompts, with the first one again at the end."""
     index = np.where(index < self._num_prompts, index, 0)
     return tuple(x[index] for x in self._prompts)
 
@@ -262,7 +264,7 @@ class PromptInformation:
       for ids, length in zip(response_BT, length_B, strict=True)
     ]
     on_BT = np.arange(mask_BT.shape[1]) < np.array(before_B)[:, None]
-    return processes.put(mask_BT * on_BT.astype(np.float32), self._whole)
+    return processes.put(mask_BT * on_BT.astype(np.float32), self._replicated)
 
 
 def tokens_before(tokenizer: Any, ids: Sequence[int], text: str) -> int:
@@ -278,7 +280,7 @@ def tokens_before(tokenizer: Any, ids: Sequence[int], text: str) -> int:
     if len(control) > 1:
       raise ValueError(
         f'Draws.until = {text!r} holds a control token and more: give the '
-        'control token alone'
+        'control token only'
       )
     return list(ids).index(control[0]) if control[0] in ids else 0
   known = tokenizer.token_bytes
@@ -311,12 +313,12 @@ def _different(config, policy, mesh, draws):
 
 @contextlib.contextmanager
 def _prompt_set(config, policy, mesh, split):
-  """Of episodes with what environments say first, from a pool of workers."""
+  """The prompts; of episodes with the environments' first observations."""
   with contextlib.ExitStack() as stack:
-    verifier = None
+    runner = None
     if config.rollout.turns is not None:
       settings = dataclasses.replace(config.verifier, on_device=False)
       config = dataclasses.replace(config, verifier=settings)
-      verifier = assembly.make_verifier(config, None, policy.tokenizer, mesh)
-      stack.callback(verifier.close)
-    yield assembly.make_prompts(config, policy, verifier, split)
+      runner = assembly.make_runner(config, None, policy.tokenizer, mesh)
+      stack.callback(runner.close)
+    yield assembly.make_prompts(config, policy, runner, split)

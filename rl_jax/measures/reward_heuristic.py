@@ -13,7 +13,7 @@ from rl_jax.types import PAD, POLICY, Trajectories
 
 
 def reward_heuristic(model: transformer.ModelConfig, params: Any) -> Heuristic:
-  """h = the value head behind the last token that a row has looked ahead.
+  """h = the value head after the last token that a row has looked ahead.
 
   Of a scalar reward model, or of the critic of a run, whose value of a text
   that is not over is the reward to be expected. Its inputs are `prompts`. Each

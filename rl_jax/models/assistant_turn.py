@@ -1,4 +1,4 @@
-"""What the assistant writes in a recorded turn, after its generation prompt.
+"""The text of a recorded assistant turn, after its generation prompt.
 
 Mostly the template says it: the closed conversation begins with the open one.
 Templates of reasoning models may open the turn with a tag, '<think>', that they

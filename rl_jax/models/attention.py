@@ -16,7 +16,7 @@ WHOLE_KEYS = 1024
 
 
 class Limits(NamedTuple):
-  """What the scores of a layer are limited to.
+  """The limits of a layer's attention scores.
 
   cap: they become cap * tanh(score / cap); None: as they are. window: a query
   sees keys less than so many tokens before it; None: all before it.
@@ -80,7 +80,7 @@ def attend_prompt(
 
 
 def _places(mask_NP):
-  """Of the keys of prompts, [N, 1, P]: their columns."""
+  """The columns of the keys of prompts, [N, 1, P]; NOWHERE at padding."""
   column_P = jnp.arange(mask_NP.shape[1], dtype=jnp.int32)
   return jnp.where(mask_NP > 0, column_P[None], NOWHERE)[:, None]
 
@@ -99,7 +99,7 @@ def attend_whole_responses(
   prompt: keys and values [N, P, J, K] and mask [N, P]. own: keys and values
   [B, T, J, K]. steps: the tokens of the queries [S] and of the keys [T]; keys
   of negative ones are never seen. causal: both are 0, 1, 2, .... context: the
-  first token that each query sees, right behind the prompt; None: 0.
+  first token that each query sees, right after the prompt; None: 0.
   """
   step_S, step_T = steps
   if is_whole(step_S.shape[0], prompt[2].shape[1] + step_T.shape[0]):

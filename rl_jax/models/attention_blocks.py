@@ -37,7 +37,7 @@ NOWHERE = 2**30
 
 
 class Keys(NamedTuple):
-  """Keys and values, and where they and the queries stand.
+  """Keys and values, and the places of keys and queries.
 
   A query sees the keys whose places are at most its own, less than the window
   before it, and not before its first.

@@ -1,4 +1,4 @@
-"""What the value head reads: the policy's layers, or its own model."""
+"""The input of the value head: the policy's layers, or a separate model."""
 
 from typing import Any
 

@@ -75,7 +75,7 @@ def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
 
 
 def routing(cfg: Any, h: Array, router_DE: Array) -> Array:
-  """What the router does with states [..., D], float32[..., 2 E].
+  """The router's output for states [..., D], float32[..., 2 E].
 
   The probabilities of all experts, and after them 1 for those that are taken.
   """

@@ -26,7 +26,7 @@ TURN_BLOCKS = 4
 
 
 class PoolStep(NamedTuple):
-  """Where rows of a pool write the token that is fed, and what they see.
+  """The places where rows of a pool write the fed token, and what they see.
 
   block: past the last one for a row that holds no block for its token. seen:
   tokens before the one that is fed. age: how many tokens ago they were fed.

@@ -1,4 +1,4 @@
-"""What a run computes with: chosen by platform, logged with the reason.
+"""Number types and kernels of a run: chosen by platform, with the reason.
 
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and

@@ -1,4 +1,4 @@
-"""Where a learned reward comes from, and what it counts."""
+"""The source of a learned reward, and its weight."""
 
 import dataclasses
 import math

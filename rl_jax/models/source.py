@@ -1,4 +1,4 @@
-"""Where the policy of a run comes from."""
+"""The source of a run's policy."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ _ADAPTERS = ('lora_rank', 'lora_alpha', 'lora_targets')
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class ModelSource:
-  """Where the policy comes from, and which of its weights are trained.
+  """The source of the policy, and which of its weights are trained.
 
   path: a model directory, a Hugging Face directory or a GGUF file; None means
   random initial weights of `config`, with a tokenizer made by the task. With a

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from rl_jax.models import assistant_turn, call_arguments, token_bytes
 from rl_jax.models.chat_template import ChatTemplate, check_read
@@ -27,7 +27,7 @@ Conversation = tuple[Sequence[Message], bool]
 
 
 class Tokenizer(Protocol):
-  """What tasks and rollouts use."""
+  """The tokenizer that tasks and rollouts use."""
 
   @property
   def bos_id(self) -> int | None:
@@ -39,7 +39,7 @@ class Tokenizer(Protocol):
 
   @property
   def added_special(self) -> dict[int, str]:
-    """Special tokens of a file by id, which are no text."""
+    """Special tokens of a file by id, which are not text."""
 
   @property
   def eos_ids(self) -> tuple[int, ...]:
@@ -135,8 +135,8 @@ def library_errors(what: str) -> Generator[None]:
 class PlainText(abc.ABC):
   """Prompts of tokenizers without special tokens and template."""
 
-  bos_id: ClassVar[int | None] = None
-  chat_template: ClassVar[str | None] = None
+  bos_id: int | None = None
+  chat_template: str | None = None
 
   @property
   def added_special(self) -> dict[int, str]:
@@ -350,7 +350,7 @@ class HFTokenizer:
     """See Tokenizer; special tokens are read in the template only."""
     variables = self._safe(variables)
     text = assistant_turn.written(
-      lambda told, is_open: self.chat(told, is_open, **variables),
+      lambda messages, is_open: self.chat(messages, is_open, **variables),
       self._safe(messages),
       self._safe(turn),
       is_last,
@@ -446,7 +446,7 @@ class HFTokenizer:
       **variables,
     )
     return call_arguments.rendered(
-      lambda told: render(messages=[dict(message) for message in told]),
+      lambda messages: render(messages=[dict(one) for one in messages]),
       messages,
     )
 

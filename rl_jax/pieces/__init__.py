@@ -1,1 +1,1 @@
-"""What methods are made of: arrays in, arrays out."""
+"""The parts of methods: functions of arrays."""

@@ -37,7 +37,7 @@ from rl_jax.types import Array, Edges, Trajectories
 _CREDIT_SHAPES = {GroupFilter: ('N',), ValueTarget: ('B', 'BT', 'BTH')}
 # Field of Trajectories that may be None -> what fills it.
 _FILLED = {
-  'logp_old_BT': "a piece that lists 'logp_old' in `needs`, and every update",
+  'logp_old_BT': "every update, and for credit a piece with needs = ('logp',)",
   'logp_ref_BT': "a piece that lists 'logp_ref' in `needs`",
   'entropy_BT': "a piece of credit that lists 'entropy' in `needs`",
   'values_BT': "a piece that lists 'values' in `needs`",
@@ -61,7 +61,7 @@ class PieceError(ValueError):
 
 
 def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
-  """What a loss or weight returns.
+  """Calls a loss or weight, and checks what it returns.
 
   Args:
     path: of the piece in its method, for messages.
@@ -75,7 +75,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
   shapes = ('BT',) if isinstance(piece, Weight) else ('BT', '')
   _check_shape(path, piece, 'a value', out.value, shapes, ctx.traj)
   if not isinstance(out.metrics, Mapping):
-    kind = type(out.metrics).__name__
+    kind = _kind(out.metrics)
     _refuse(
       path,
       piece,
@@ -91,7 +91,7 @@ def loss(path: str, piece: Any, ctx: LossContext) -> LossOut:
 
 
 def credit(path: str, piece: Any, ctx: CreditContext) -> CreditOut:
-  """What a piece that runs once a rollout returns.
+  """Calls a piece that runs once a rollout, and checks what it returns.
 
   Raises: PieceError as `loss`; the value is [B] or [B, T], of a group filter
     [N], of a value target also [B, T, H], of pairs Edges.
@@ -142,7 +142,7 @@ def place(piece: Any) -> str:
   return f'{code.co_filename}:{code.co_firstlineno}'
 
 
-def _called(path, piece, ctx):
+def _called(path: str, piece: Any, ctx: Any):
   """The result of the piece; plain errors say what is meant."""
   try:
     return piece(ctx)
@@ -154,13 +154,13 @@ def _called(path, piece, ctx):
     _explain(path, piece, ctx, error)
 
 
-def _parts(piece):
+def _parts(piece: Any):
   """Pieces that a piece is made of, as the score and the link of PairLoss."""
   values = (getattr(piece, x.name) for x in dataclasses.fields(piece))
   return [x for x in values if isinstance(x, Piece)]
 
 
-def _explain(path, piece, ctx, error) -> NoReturn:
+def _explain(path: str, piece: Any, ctx: Any, error: Any) -> NoReturn:
   """Raises PieceError with the last place in a file of the piece or a part."""
   files = {place(x).rpartition(':')[0] for x in (piece, *_parts(piece))}
   frames = traceback.extract_tb(error.__traceback__)
@@ -169,12 +169,13 @@ def _explain(path, piece, ctx, error) -> NoReturn:
   source = own[-1].line or '' if own else ''
   text = str(error).partition('\n')[0].removesuffix('.')
   hint = _hint(error, piece, ctx, source)
+  hint = f'.{hint}' if hint else ''
   raise PieceError(
-    f'method.{path} fails: {type(error).__name__}: {text}.{hint} ({where})'
+    f'method.{path} fails: {type(error).__name__}: {text}{hint} ({where})'
   ) from error
 
 
-def _hint(error, piece, ctx, source):
+def _hint(error: Any, piece: Any, ctx: Any, source: str):
   """What was meant, as ' A sentence.', or ''."""
   traj = getattr(ctx, 'traj', None)  # contexts of logits have none
   if isinstance(error, KeyError):
@@ -190,7 +191,7 @@ def _hint(error, piece, ctx, source):
   text = str(error)
   if text.startswith(_UNPACKED) and re.search(r'=\s*ctx\b', source):
     return f' ctx is a record: read ctx.{", ctx.".join(type(ctx)._fields)}'
-  if 'broadcast' in text:
+  if 'broadcast' in text and traj is not None:
     return ' A number for each row meets tokens as x_B[:, None]'
   missing = re.search(r"missing .* argument: '(\w+)'", text)
   if missing and missing[1] == 'metrics':
@@ -207,7 +208,7 @@ _TRACED = (
 )
 
 
-def _hint_of_key(key, ctx, traj):
+def _hint_of_key(key: Any, ctx: Any, traj: Any):
   """Where a statistic or a key of extras is to be declared."""
   if traj is None or not isinstance(key, str):
     return ''
@@ -231,16 +232,21 @@ def _hint_of_key(key, ctx, traj):
   )
 
 
-def _hint_of_name(error):
+def _hint_of_name(error: Any):
   """The nearest name of a record."""
   if not isinstance(error.obj, (Trajectories, tuple)):
     return ''
+  if isinstance(error.obj, CreditContext) and error.name == 'stats':
+    return (
+      ' Credit runs before the update: list what it reads in `needs`, and find '
+      'it in traj.logp_old_BT, entropy_BT, values_BT or traj.extras'
+    )
   names = [x for x in dir(error.obj) if not x.startswith('_')]
   near = difflib.get_close_matches(error.name or '', names, n=1)
   return f' Did you mean {near[0]!r}?' if near else ''
 
 
-def _hint_of_none(ctx, traj, source):
+def _hint_of_none(ctx: Any, traj: Any, source: str):
   """Which of the fields in this line of the source are None, and why."""
   found = [
     f' ctx.{name} is None: the piece has no method {init}'
@@ -256,11 +262,11 @@ def _hint_of_none(ctx, traj, source):
   return ';'.join(found)
 
 
-def _filled(name):
+def _filled(name: str):
   return f'; it is filled by {_FILLED[name]}' if name in _FILLED else ''
 
 
-def _check_type(path, piece, out, wanted, fields):
+def _check_type(path: str, piece: Any, out: Any, wanted: type, fields: str):
   """Raises PieceError unless the result is of the type of its role."""
   if isinstance(out, wanted):
     return
@@ -274,7 +280,14 @@ def _check_type(path, piece, out, wanted, fields):
   )
 
 
-def _check_shape(path, piece, what, value, shapes, traj):
+def _check_shape(
+  path: str,
+  piece: Any,
+  what: str,
+  value: Any,
+  shapes: tuple[str, ...],
+  traj: Any,
+):
   """Raises PieceError unless the array has one of these shapes of letters."""
   B, T = traj.mask_BT.shape
   sizes = {'B': B, 'T': T, 'N': traj.num_prompts}
@@ -298,7 +311,7 @@ def _check_shape(path, piece, what, value, shapes, traj):
   )
 
 
-def _hint_of_shape(found, shapes, traj):
+def _hint_of_shape(found: tuple[int, ...], shapes: tuple[str, ...], traj: Any):
   """How arrays of frequent wrong shapes become right ones."""
   N, G, B = traj.num_prompts, traj.group_size, traj.mask_BT.shape[0]
   if found == (N, G) and 'B' in shapes:
@@ -310,7 +323,7 @@ def _hint_of_shape(found, shapes, traj):
   return ''
 
 
-def _shape_of(path, piece, what, value):
+def _shape_of(path: str, piece: Any, what: str, value: Any):
   """Its shape. Raises PieceError for what is not an array."""
   if not isinstance(value, (jax.Array, np.ndarray, np.generic)):
     kind = type(value).__name__
@@ -318,11 +331,16 @@ def _shape_of(path, piece, what, value):
   return tuple(value.shape)
 
 
-def _shape_text(shape):
+def _kind(value: Any) -> str:
+  """The name of a type; all arrays are called so, traced or not."""
+  return 'array' if isinstance(value, jax.Array) else type(value).__name__
+
+
+def _shape_text(shape: Any):
   return f'[{", ".join(map(str, shape))}]'
 
 
-def _check_state(path, piece, before, after):
+def _check_state(path: str, piece: Any, before: Any, after: Any):
   """Raises PieceError if the next state has another form than the last one."""
   if after is None:
     return
@@ -340,5 +358,5 @@ def _check_state(path, piece, before, after):
     )
 
 
-def _refuse(path, piece, text) -> NoReturn:
+def _refuse(path: str, piece: Any, text: str) -> NoReturn:
   raise PieceError(f'method.{path} {text} ({place(piece)})')

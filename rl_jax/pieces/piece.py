@@ -1,4 +1,4 @@
-"""What every piece may declare, and the decorator of pieces.
+"""The base of all pieces, with all that one may declare, and the decorator.
 
 A piece is a frozen dataclass of hyperparameters. Float fields are leaves of its
 pytree, so that new values need no new compilation; all others are static. It
@@ -7,7 +7,7 @@ it is called. `Piece` holds what pieces of all roles may declare; whatever a
 piece does not declare has the default that is given here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import dataclasses
 import importlib
 import inspect
@@ -31,7 +31,7 @@ _Piece = TypeVar('_Piece')
 
 
 class CheckContext(NamedTuple):
-  """What a piece may look at before the run; what is not known yet is None.
+  """What a piece may check before the run; None: not known yet.
 
   A method is checked by itself, then with the task and the configuration of the
   rollout, and its selector and rollout wrapper again with the prompts.
@@ -221,7 +221,8 @@ def _bases() -> dict[str, type]:
   # They derive from the classes of this file, and may not have been imported
   # yet.
   importlib.import_module('rl_jax.pieces.roles')
-  found, waiting = {}, [Piece]
+  found: dict[str, type] = {}
+  waiting: list[type[Piece]] = [Piece]
   while waiting:
     for cls in waiting.pop().__subclasses__():
       if vars(cls).get('role'):
@@ -230,13 +231,13 @@ def _bases() -> dict[str, type]:
   return found
 
 
-def _called(cls):
+def _called(cls: type):
   """How the class is called, for an error; '' for what has no role."""
   base = _bases().get(cls.role) if issubclass(cls, Piece) else None
   return '' if base is None else f':\n{_form(cls.__name__, base)}'
 
 
-def _former(cls):
+def _former(cls: type):
   """The text of an error about a class without a base class of a role."""
   bases = _bases()
   base = bases.get(getattr(cls, 'role', ''))
@@ -253,7 +254,7 @@ def _former(cls):
   )
 
 
-def _unknown(name, value, known):
+def _unknown(name: str, value: Any, known: Iterable[str]):
   """The text of an error about a name that no base class declares."""
   public = sorted(x for x in known if not x.startswith('_'))
   near = checks.nearest(name, public)

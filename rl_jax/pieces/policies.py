@@ -154,13 +154,14 @@ class RandomPast(ReferenceRule):
     drawn = jax.random.randint(drawn, (), 0, held)
     place = jax.random.randint(place, (), 0, count + 1)
     place = jnp.where(count < self.most, count, place)  # else maybe none
-    past, now = [], kept['past'][0]
+    past: list[Any] = []
+    now = kept['past'][0]
     for slot, old in enumerate(kept['past']):
       now = _where(drawn == slot, old, now)
       past.append(_where(place == slot, params, old))
     return {'now': now, 'past': tuple(past), 'rounds': count}
 
-  def _first(self, params):
+  def _first(self, params: Any):
     def copy():
       return jax.tree.map(jnp.copy, params)
 
@@ -168,5 +169,5 @@ class RandomPast(ReferenceRule):
     return {'now': copy(), 'past': past, 'rounds': jnp.zeros((), jnp.int32)}
 
 
-def _where(chosen, new, old):
+def _where(chosen: Array, new: Any, old: Any):
   return jax.tree.map(lambda n, o: jnp.where(chosen, n, o), new, old)

@@ -44,7 +44,7 @@ NO_OTHERS: Mapping[str, Array] = types.MappingProxyType({})
 
 
 class LossContext(NamedTuple):
-  """What a loss or a weight sees: one whole minibatch."""
+  """The arguments of a loss or a weight, of one whole minibatch."""
 
   # Of the current policy: `logp` and what the piece `needs`, each [B, T] or
   # [B, T, d]. A loss has gradients through them, a weight has none.
@@ -56,7 +56,7 @@ class LossContext(NamedTuple):
 
 
 class LossOut(NamedTuple):
-  """What a loss or a weight returns.
+  """The result of a loss or a weight.
 
   value: of a loss [B, T], to be aggregated, or a scalar that is taken as it
   is; of a weight [B, T]. metrics: by name, scalars or [B, T], which are
@@ -70,7 +70,7 @@ class LossOut(NamedTuple):
 
 
 class CreditContext(NamedTuple):
-  """What a piece that runs once a rollout sees, after `score`."""
+  """The arguments of a piece that runs once a rollout, after `score`."""
 
   # Rewards so far for shaping, shaped rewards for value targets and pairs,
   # rewards or advantages so far for credit, unshaped rewards for a group
@@ -81,7 +81,7 @@ class CreditContext(NamedTuple):
 
 
 class CreditOut(NamedTuple):
-  """What a piece that runs once a rollout returns.
+  """The result of a piece that runs once a rollout.
 
   value: of shaping and credit [B] or [B, T], never the former after the
   latter; of a value target also [B, T, H]; of a group filter [N]; of pairs
@@ -93,7 +93,7 @@ class CreditOut(NamedTuple):
 
 
 class AggregationContext(NamedTuple):
-  """What an aggregation sees of a minibatch."""
+  """The arguments of an aggregation: parts of a minibatch."""
 
   mask_BT: Array
   weight_B: Array
@@ -102,7 +102,7 @@ class AggregationContext(NamedTuple):
 
 
 class LogitContext(NamedTuple):
-  """What a transform of the sampling distribution sees, of R places."""
+  """The arguments of a transform of the sampling distribution, of R places."""
 
   logits_RV: Array
   # Logits of the other policies that the transforms of the method list in
@@ -113,7 +113,7 @@ class LogitContext(NamedTuple):
 
 
 class _Stepwise(Piece):
-  """What losses and weights declare, which run with every optimizer step."""
+  """The declarations of losses and weights, run in every optimizer step."""
 
   # Whether the value at a token depends on no statistic of other tokens.
   per_token: ClassVar[bool] = False
@@ -220,7 +220,7 @@ class Pairs(_OncePerRollout):
 
   @property
   def gives(self) -> str | None:
-    """What the edges hold beside who wins, see `ops.links`; None: not known."""
+    """The further content of the edges, see `ops.links`; None: not known."""
     return None
 
 
@@ -235,7 +235,7 @@ class Aggregation(Piece):
 
 
 class Selector(Piece):
-  """Which prompts come next; runs on the host's CPU device."""
+  """Chooses the next prompts; runs on the host's CPU device."""
 
   role: ClassVar[str] = 'selector'
 
@@ -377,7 +377,7 @@ class RolloutWrapper(Piece):
 
   @property
   def rivals(self) -> str | None:
-    """Which rows of joined groups are compared, see `ops.rivals`.
+    """The rows of joined groups that are compared, see `ops.rivals`.
 
     None: the wrapper joins no groups that judges of pairs could read.
     """
@@ -401,7 +401,7 @@ class RolloutWrapper(Piece):
     return traj, []
 
   def make_memory(self, prompts: Any, rollout: Any) -> Any:
-    """What is remembered between rollouts, see rollouts.memory; or None."""
+    """What is remembered between rollouts, see runs.sources; or None."""
     del prompts, rollout
     return None
 
@@ -412,7 +412,7 @@ class RolloutWrapper(Piece):
     """
     prompts = ('prompt_NP', 'prompt_mask_NP', 'prompt_id_N')
 
-    def more(x):
+    def more(x: jax.ShapeDtypeStruct):
       return x.update(shape=(self.widens * x.shape[0], *x.shape[1:]))
 
     rows = jax.tree.map(more, traj.replace(**dict.fromkeys(prompts)))

@@ -1,4 +1,4 @@
-"""What pieces read from outside the model, by documented key.
+"""Inputs of pieces from outside the model, by documented key.
 
 Rows are described by whoever produced them: the task, the environment, a
 rollout wrapper. A value per row may also arrive as a reward component of
@@ -117,7 +117,7 @@ def cut_B(traj: Trajectories) -> Array:
 
 
 def right_B(traj: Trajectories, above: float) -> Array:
-  """Which valid rows solved their prompt, bool [B].
+  """The valid rows that solved their prompt, bool [B].
 
   By the reward component 'outcome', or by the unshaped reward where the task
   names no components. `above` is in units of

@@ -1,4 +1,4 @@
-"""What each key of `row_inputs.read` holds."""
+"""The meaning of each key of `row_inputs.read`."""
 
 KEYS = {
   'annotator_B': (

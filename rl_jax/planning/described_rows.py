@@ -1,4 +1,4 @@
-"""What tasks and rollout pieces say of rows, where a plan has no rollout."""
+"""Extras of rows by tasks and rollout pieces, for plans without a rollout."""
 
 from collections.abc import Callable
 from typing import Any

@@ -19,7 +19,7 @@ GB = 1e9
 
 
 def advice(config: ExperimentConfig) -> str:
-  """What lowers the peak, with the values now."""
+  """Settings that lower the peak, with their current values."""
   rollout, update = config.rollout, config.update
   groups = update.microbatch_prompts
   if groups is None:

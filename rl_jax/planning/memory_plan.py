@@ -1,4 +1,4 @@
-"""What one iteration keeps on a device, in bytes, estimated from shapes only.
+"""Bytes that one iteration keeps on a device, estimated from shapes only.
 
   always    parameters + reference + reward models + optimizer + rollout
   update    gradients + activations + the larger of one layer and of logits

@@ -1,4 +1,4 @@
-"""What a compiler says of a program: memory, code, kernels and time."""
+"""Numbers of a compiler for a program: memory, code, kernels and time."""
 
 import collections
 import dataclasses

@@ -174,7 +174,7 @@ class Target:
 
   @property
   def platform(self) -> Platform:
-    """What programs for these devices are made for."""
+    """The platform of programs for these devices."""
     if self.kind == 'tpu':
       return Platform('tpu')
     return Platform('cuda', GPUS[self.chip].capability)

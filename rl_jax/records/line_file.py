@@ -51,7 +51,8 @@ class LineFile:
       self._drop()
       self._lost += len(lines)
       self._warnings.warn(
-        '%s cannot be written (%s): %d lines are lost so far, the run goes on',
+        '%s cannot be written (%s): %d lines are lost so far, the run '
+        'continues',
         self._path,
         error,
         self._lost,

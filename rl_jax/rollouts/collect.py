@@ -36,6 +36,7 @@ from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import (
+  Collected,
   Round,
   joined,
   reward_arrays,
@@ -62,7 +63,7 @@ class RolloutConfig:
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   recorded_prompts: of num_prompts, those whose rows are the responses that the
-  task's data hold (tasks.base.Logged) instead of samples.
+  task's data hold (tasks.base.RecordedResponse) instead of samples.
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.
@@ -110,7 +111,7 @@ class RolloutConfig:
 
   @property
   def engine_config(self) -> EngineConfig:
-    """Of the engine that samples the rollouts."""
+    """The configuration of the engine that samples the rollouts."""
     return EngineConfig(
       group_size=self.group_size,
       max_response_tokens=self.max_response_tokens,
@@ -124,9 +125,9 @@ class RolloutConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Judging:
-  """Who gives numbers to sampled rows: verifier, reward models and judges."""
+  """The sources of rewards of sampled rows: runner, reward models, judges."""
 
-  verifier: Any
+  runner: Any
   learned: LearnedRewards = NO_LEARNED
   judges: Judges = NO_JUDGES
 
@@ -150,7 +151,7 @@ class Collector:
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.key = selector, key
-    self.verifier = judging.verifier
+    self.runner = judging.runner
     self._learned, self._judges = judging.learned, judging.judges
     self._add_scores = functools.partial(
       with_learned, {**self._learned.weights, **self._judges.weights}
@@ -167,9 +168,9 @@ class Collector:
       token_inputs, prompts.task, prompts.tokenizer
     )
     self.rows = mesh_lib.rows(mesh)
-    self.whole = whole = mesh_lib.replicated(mesh)
+    self.replicated = replicated = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
-      lambda function: jax.jit(function, out_shardings=whole)
+      lambda function: jax.jit(function, out_shardings=replicated)
     )
     self.jitted_rows = functools.cache(
       lambda function: jax.jit(function, out_shardings=self.rows)
@@ -189,10 +190,9 @@ class Collector:
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
-    """(scored trajectories with rewards, score metrics, the rounds, length_NG).
+  ) -> Collected:
+    """The batch of an iteration.
 
-    The last are the lengths of the responses in the batch, on the host.
     sampling_params: weights that sample, of optimizer step policy_version;
     None: params, which score.
     """
@@ -207,32 +207,19 @@ class Collector:
     begun = None
     if self._ahead is not None:
       (sampler, begun), self._ahead = self._ahead, None
+    filtered, wrapper = method.group_filter is not None, method.wrapper
+    early = not filtered and not wrapper.extends
     trajs, rounds, kept = [], [], []
-    metrics = {}
-    filtered = method.group_filter is not None
-    wrapper = method.wrapper
-    extends = wrapper.extends
-    early = not filtered and not extends
     for number in range(rollout.max_rounds):
-      drawn, judged, last = self._draw(sampler, wrapper, begun)
+      traj, metrics, played = self._round(
+        sampler, wrapper, begun, score if early else None
+      )
       begun = None
-      traj = self._joined(drawn)
+      rounds += played
       if early:
-        traj, metrics = score(traj)  # runs while the host verifies
-      learned = self._scores(traj)
-      judged.append(self.judge(*last))
-      done = joined([part for part, _ in judged])
-      components = [c for _, part in judged for c in part]
-      traj = self._with_rewards(traj, components, learned, done.beats_NGG)
-      rounds.append(done)
-      if extends:
-        traj, more = self._extended(traj, done, sampler, wrapper)
-        rounds += more
-      indices = done.indices[:: self.prompts.players]
-      self.selector.observe(indices, self._summary_of(judged))
-      if early:
-        lengths = done.responses['length'].reshape(done.reward_NG.shape)
-        return traj, metrics, rounds, lengths
+        (done,) = played
+        length_NG = done.responses['length'].reshape(done.reward_NG.shape)
+        return Collected(traj, metrics, rounds, length_NG)
       trajs.append(traj)
       if not filtered:
         break
@@ -244,9 +231,38 @@ class Collector:
         break
     traj = self._fill(trajs, kept) if filtered else trajs[-1]
     # The batch is of no single round: read its lengths.
-    lengths = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
+    length_NG = processes.read(traj.length_B).reshape(traj.num_prompts, -1)
     traj, metrics = score(traj)
-    return traj, metrics, rounds, lengths
+    return Collected(traj, metrics, rounds, length_NG)
+
+  def _round(
+    self,
+    sampler: Sampler,
+    wrapper: RolloutWrapper,
+    begun: Trajectories | None,
+    score: Callable | None,
+  ) -> tuple[Trajectories, dict[str, Any], list[Round]]:
+    """(rewarded rows, score metrics, their rounds).
+
+    begun: see _draw. score: of rows that are scored while the host verifies
+    them; None: they are scored later.
+    """
+    drawn, judged, last = self._draw(sampler, wrapper, begun)
+    traj, metrics = self._joined(drawn), {}
+    if score is not None:
+      traj, metrics = score(traj)
+    learned = self._scores(traj)
+    judged.append(self.judge(*last))
+    done = joined([part for part, _ in judged])
+    components = [c for _, part in judged for c in part]
+    traj = self._with_rewards(traj, components, learned, done.beats_NGG)
+    rounds = [done]
+    if wrapper.extends:
+      traj, more = self._extended(traj, done, sampler, wrapper)
+      rounds += more
+    indices = done.indices[:: self.prompts.players]
+    self.selector.observe(indices, self._summary_of(judged))
+    return traj, metrics, rounds
 
   def begin(self, params: Any, first_serial: int, policy_version: int) -> None:
     """Dispatches the rollout that the next collect, of these weights, returns.
@@ -290,7 +306,7 @@ class Collector:
           [x[own] for x in arrays], examples[own], piece=wrapper
         )
       if self.apart:
-        traj = processes.put(traj, self.whole)
+        traj = processes.put(traj, self.replicated)
       if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
@@ -338,9 +354,9 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
-    said, sides = self.verifier.said(texts, own), self._sides
+    said, sides = self.runner.said(texts, own), self._sides
     outcomes = self._judges.add(
-      self.verifier.outcomes(traj, examples, texts, due_B),
+      self.runner.outcomes(traj, examples, texts, due_B),
       examples,
       said,
       traj.group_size,
@@ -357,8 +373,8 @@ class Collector:
       reward_NG=total_rewards(components, self._weights, traj.group_size),
       tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
-      shown=self.verifier.shown(),
-      metrics={**self.verifier.metrics(), **self._judges.metrics()},
+      shown=self.runner.shown(),
+      metrics={**self.runner.metrics(), **self._judges.metrics()},
       beats_NGG=self._judges.beats_NGG,
     ), components
 
@@ -403,7 +419,7 @@ class Collector:
       return traj, rounds
     judged = compared.judged(self._judges, self._sides, sides, kind)
     scores = self._learned.compare(traj, kind)
-    scores = {**scores, **processes.put(judged, self.whole)}
+    scores = {**scores, **processes.put(judged, self.replicated)}
     if scores:
       traj = self.jitted(self._add_scores)(traj, scores)
     return traj, rounds
@@ -414,11 +430,11 @@ class Collector:
     learned: scores that the device has already. beats_NGG: see Judges.
     """
     arrays = reward_arrays(components, self._weights)
-    rewards, total, valid = processes.put(arrays, self.whole)
+    rewards, total, valid = processes.put(arrays, self.replicated)
     described = self.jitted(self.row_inputs)(traj)
     if beats_NGG is not None:
       beats_BG = beats_NGG.reshape(-1, traj.group_size)
-      described = {**described, BEATS: processes.put(beats_BG, self.whole)}
+      described = {**described, BEATS: processes.put(beats_BG, self.replicated)}
     traj = traj.replace(
       rewards=rewards,
       reward_B=total,
@@ -440,10 +456,11 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    groups = processes.put(np.asarray(chosen, np.int32), self.whole)
+    groups = processes.put(np.asarray(chosen, np.int32), self.replicated)
     return self.jitted(take_from_rounds)(tuple(trajs), groups)
 
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """What the method's group filter keeps, [N]."""
+  assert method.group_filter is not None
   return method.group_filter(CreditContext(traj.reward_B, traj)).value

@@ -12,11 +12,8 @@ from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import GroupSummary
 
 
-class PromptSelector(Protocol):
-  """What chooses the prompts of a source."""
-
-  # What a rollout piece remembers between rollouts; None: nothing.
-  memory: Any
+class HasState(Protocol):
+  """What checkpoints hold the state of."""
 
   @property
   def state(self) -> Any:
@@ -24,6 +21,14 @@ class PromptSelector(Protocol):
 
   @state.setter
   def state(self, value: Any) -> None: ...
+
+
+class PromptSelector(HasState, Protocol):
+  """What chooses the prompts of a source."""
+
+  @property
+  def memory(self) -> Any:
+    """What a rollout piece remembers between rollouts; None: nothing."""
 
   def select(self, count: int) -> np.ndarray:
     """Indices of the next prompts; moves the state on."""
@@ -37,7 +42,7 @@ class SavedSelector(Stateful):
 
   name: ClassVar[str] = 'selector'
 
-  def __init__(self, selector: PromptSelector):
+  def __init__(self, selector: HasState):
     self._selector = selector
 
   def arrays(self) -> dict[str, Any]:

@@ -11,27 +11,28 @@ none. The functions are pure, so that the loop and a scanned run share them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Array
 
-History = tuple[tuple[Any, Array | int], ...]
+Step = TypeVar('Step', bound=Array | int)  # of the host, or traced
+History = tuple[tuple[Any, Step], ...]
 
 
-def initial(staleness: int, params: Any, step: Array | int) -> History:
+def initial(staleness: int, params: Any, step: Step) -> History[Step]:
   """The history before the first iteration; params must outlive the updates."""
   return ((params, step),) * staleness
 
 
 def sampler(
-  history: History, params: Any, step: Array | int
-) -> tuple[Any, Array | int]:
+  history: History[Step], params: Any, step: Step
+) -> tuple[Any, Step]:
   """(weights, their optimizer steps) that sample next; params: the current."""
   return history[0] if history else (params, step)
 
 
-def pushed(history: History, params: Any, step: Array | int) -> History:
+def pushed(history: History[Step], params: Any, step: Step) -> History[Step]:
   """The history after an update of params, of which it keeps those before."""
   return (*history[1:], (params, step)) if history else ()
 
@@ -47,13 +48,13 @@ class LaggedWeights(Stateful):
   def __init__(self, staleness: int, params: Any, keep: Callable[[Any], Any]):
     self._keep = keep
     kept = keep(params) if staleness else None
-    self.history = initial(staleness, kept, 0)
+    self.history: History[int] = initial(staleness, kept, 0)
 
-  def sampler(self, params: Any, step: Array | int) -> tuple[Any, Array | int]:
+  def sampler(self, params: Any, step: int) -> tuple[Any, int]:
     """See the function of that name."""
     return sampler(self.history, params, step)
 
-  def push(self, params: Any, step: Array | int) -> None:
+  def push(self, params: Any, step: int) -> None:
     """Keeps the weights that the next update takes, if rollouts are stale."""
     if self.history:
       self.history = pushed(self.history, self._keep(params), step)

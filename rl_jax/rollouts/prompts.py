@@ -56,7 +56,8 @@ class PromptSet:
       )
     self._ids = None
     checked = self._checked_ids()
-    fits = [i for i in checked if self._usable(self._example(i))]
+    usable = self._fit(self._example(i) for i in checked)
+    fits = [i for i, one in zip(checked, usable, strict=True) if one]
     if not fits:
       which = (
         'no prompt' if len(checked) == total else f'none of {len(checked)}'
@@ -86,7 +87,7 @@ class PromptSet:
       ValueError: none of the changed prompts can be used.
     """
     ids = [self.example_id(i) for i in self._spots(len(self))]
-    fits = [self._usable(change(self._example(i))) for i in ids]
+    fits = self._fit(change(self._example(i)) for i in ids)
     if not any(fits):
       raise ValueError(
         f'none of {len(ids)} changed prompts of split {self.split!r} has at '
@@ -110,6 +111,29 @@ class PromptSet:
 
   def _example(self, example_id):
     return self.task.example(self.split, example_id)
+
+  def _fit(self, examples):
+    """For each at start, whether it fits.
+
+    Raises: the error of the first one that is too long and may not be left
+      out; of several with their number and the largest length.
+    """
+    fits, errors = [], []
+    for example in examples:
+      try:
+        fits.append(self._usable(example))
+      except OverlongPromptError as error:
+        errors.append(error)
+    if len(errors) > 1:
+      longest = max(error.tokens for error in errors)
+      raise OverlongPromptError(
+        f'{errors[0]}; of {len(fits) + len(errors)} prompts {len(errors)} are '
+        f'too long, the longest has {longest} tokens',
+        longest,
+      )
+    if errors:
+      raise errors[0]
+    return fits
 
   def _usable(self, example):
     """Whether the prompt fits; raises, if so configured, where it does not."""
@@ -156,7 +180,8 @@ class PromptSet:
       raise OverlongPromptError(
         f'{where}: the prompt has {len(ids)} tokens, more than '
         f'rollout.max_prompt_tokens = {self.max_prompt_tokens}; raise it, or '
-        "set rollout.overlong_prompt='skip'"
+        "set rollout.overlong_prompt='skip'",
+        len(ids),
       )
     return ids
 
@@ -196,4 +221,11 @@ class PromptSet:
 
 
 class OverlongPromptError(ValueError):
-  """A prompt has more tokens than the configuration allows."""
+  """A prompt has more tokens than the configuration allows.
+
+  tokens: how many it has; 0 if that is not said.
+  """
+
+  def __init__(self, text: str, tokens: int = 0):
+    super().__init__(text)
+    self.tokens = tokens

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rl_jax.tasks import base
+from rl_jax.types import Trajectories
 
 # Counts and seconds; all other metrics of rounds are means over their rows.
 _SUMS = frozenset(
@@ -59,6 +60,19 @@ class Round:
       'error': self.errors[place],
       **self.shown(place),
     }
+
+
+class Collected(NamedTuple):
+  """The batch of an iteration, and what is logged of it.
+
+  traj: scored rows with rewards. metrics: of the score. rounds: of sampling.
+  length_NG: of the responses in the batch, on the host.
+  """
+
+  traj: Trajectories
+  metrics: dict[str, Any]
+  rounds: list[Round]
+  length_NG: np.ndarray
 
 
 def joined(rounds: Sequence[Round]) -> Round:

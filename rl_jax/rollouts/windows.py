@@ -16,7 +16,7 @@ import numpy as np
 from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.rounds import Round
+from rl_jax.rollouts.rounds import Collected, Round
 from rl_jax.runtime import processes
 from rl_jax.types import PAD, POLICY, Array, GroupSummary, Trajectories
 
@@ -45,6 +45,11 @@ class WindowSelector:
   def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
     """See PromptSelector."""
     self.prompts.observe(ids, summary)
+
+  @property
+  def memory(self) -> Any:
+    """See PromptSelector."""
+    return self.prompts.memory
 
   @property
   def state(self) -> dict[str, Any]:
@@ -86,7 +91,7 @@ class WindowedCollector(Collector):
     first_serial: int,
     policy_version: int,
     sampling_params: Any = None,
-  ) -> tuple[Trajectories, dict, list[Round], np.ndarray]:
+  ) -> Collected:
     """See Collector.collect: one round; lengths are of whole responses."""
     self._begin(first_serial)
     rows = self.windows.rows
@@ -95,7 +100,7 @@ class WindowedCollector(Collector):
     traj = self._trajectories(policy_version)
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
-    traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
+    traj = self.runner.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)
     waits_B = self.windows.rows['open_B']
@@ -108,11 +113,11 @@ class WindowedCollector(Collector):
     traj = self._with_rewards(traj, known, learned)
     rows = self.windows.rows
     arrays = given_B, open_B, rows['open_B'], rows['version_BT']
-    traj = self.jitted(in_window)(traj, *processes.put(arrays, self.whole))
+    traj = self.jitted(in_window)(traj, *processes.put(arrays, self.replicated))
     done = self._observed(done, components, open_B)
     traj, metrics = self._score(params, traj, method)
     lengths = rows['length_B'].reshape(done.reward_NG.shape)
-    return traj, metrics, [done], lengths
+    return Collected(traj, metrics, [done], lengths)
 
   def _nothing(self, components: dict | None) -> dict[str, float]:
     """0 by the names of components and of those that have a weight."""

@@ -1,4 +1,4 @@
-"""From a configuration to the parts of a run, checked before any compile."""
+"""Builds and checks the parts of a run from its configuration."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -18,7 +18,7 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -42,7 +42,7 @@ from rl_jax.runs.policies import Policies
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.reward_models import make_rewards
 from rl_jax.runs.reward_pool import make_pool
-from rl_jax.runs.sources import make_held_out, make_source, read_rows
+from rl_jax.runs.sources import Source, make_held_out, make_source, read_rows
 from rl_jax.runs.stages import Stages, make_stages
 from rl_jax.runtime import compilation, host_memory, processes
 from rl_jax.runtime import mesh as mesh_lib
@@ -54,12 +54,12 @@ from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
 
-Verifier = TextVerifier | TokenVerifier | Episodes
+Runner = TextVerifier | TokenVerifier | EpisodeRunner
 
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
-  """What a run in the loop is made of; state and policies are at step 0."""
+  """The parts of a run in the loop; state and policies are at step 0."""
 
   mesh: jax.sharding.Mesh
   policy: Policy
@@ -68,16 +68,17 @@ class Parts:
   stages: Stages
   policies: Policies
   key: jax.Array
-  verifier: Verifier
-  collector: Any  # where rows come from: see runs.sources
+  runner: Runner
+  collector: Source
   evaluator: Evaluator | None
   held_out: HeldOut | None
   probe: Probe | None
   judges: Judges
-  sampling_frozen: Any  # of devices that only sample; None: there are none
+  # Of devices that only sample; None: there are none.
+  sampling_frozen: dict[str, Any] | None
 
-  def beside_sampler(self) -> Any:
-    """What sampling reads besides the trained weights."""
+  def beside_sampler(self) -> dict[str, Any]:
+    """The inputs of sampling besides the trained weights."""
     if self.sampling_frozen is None:
       return self.policies.frozen()
     return self.sampling_frozen
@@ -93,40 +94,28 @@ def assemble(
   """All parts of a run on a mesh that is in force; files: fingerprints."""
   policy = policy_lib.load(config.model, config.task, config.seed, mesh)
   config = with_special_ids(config, policy.tokenizer)
-  rollout = config.rollout
   check_lengths(config, policy.model)
-  for line in idle_pieces(
-    config.method,
-    max_response_tokens=rollout.max_response_tokens,
-    vocab_size=policy.model.vocab_size,
-  ):
-    logging.warning('%s', line)
-  verifier = make_verifier(
+  _warn_of_idle_pieces(config, policy)
+  runner = make_runner(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
   rows = read_rows(
     config,
     policy,
-    functools.partial(make_prompts, config, policy, verifier, 'train'),
+    functools.partial(make_prompts, config, policy, runner, 'train'),
   )
   state = initial_state(config, policy, mesh)
   draft = draft_model.load(config, policy.tokenizer, mesh)
   sampling_mesh = make_sampling_mesh(config)
   stages = make_stages(
-    config,
-    policy.model,
-    policy.tokenizer,
-    mesh,
-    state,
-    draft,
-    sampling_mesh,
+    config, policy.model, policy.tokenizer, mesh, state, draft, sampling_mesh
   )
   key = run_key(config.seed, mesh)
   judges = make_judges(config, policy, mesh, key)
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
     more = {'draft': draft, 'judges': judges}
-    evaluator = make_evaluator(config, policy, verifier, mesh, **more)
+    evaluator = make_evaluator(config, policy, runner, mesh, **more)
   method = method_on_mesh(config.method, mesh)
   return Parts(
     mesh=mesh,
@@ -136,12 +125,12 @@ def assemble(
     stages=stages,
     policies=_policies(config, policy, mesh),
     key=key,
-    verifier=verifier,
+    runner=runner,
     collector=make_source(
       config,
       rows,
       stages,
-      Judging(verifier, make_rewards(config, policy.tokenizer, mesh), judges),
+      Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
     ),
     evaluator=evaluator,
@@ -154,8 +143,18 @@ def assemble(
   )
 
 
+def _warn_of_idle_pieces(config, policy):
+  """Warns of pieces whose constants cannot act within these limits."""
+  for line in idle_pieces(
+    config.method,
+    max_response_tokens=config.rollout.max_response_tokens,
+    vocab_size=policy.model.vocab_size,
+  ):
+    logging.warning('%s', line)
+
+
 def _probe(config, policy, stages, method, mesh):
-  """What measures influence in the loop, if the run asks for it."""
+  """The probe of influence in the loop, if the run asks for it."""
   if not config.diagnostics.influence_every:
     return None
   baseline = config.diagnostics.baseline or config.method
@@ -178,15 +177,15 @@ def _policies(config, policy, mesh):
 def make_prompts(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: Verifier | None,
+  runner: Runner | None,
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """Of the configuration's task or another; verifier: opens its episodes."""
+  """The prompts of the task or of another; runner: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
-    assert isinstance(verifier, Episodes)
-    kind = functools.partial(EpisodePrompts, begin=verifier.open)
+    assert isinstance(runner, EpisodeRunner)
+    kind = functools.partial(EpisodePrompts, begin=runner.open)
   return kind(
     config.task if task is None else task,
     split,
@@ -223,12 +222,17 @@ def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   limits = {'rollout': config.rollout.max_response_tokens}
   if config.evaluation.every:
     limits['evaluation'] = config_lib.evaluated_tokens(config)
-  for section, tokens in limits.items():
-    if prompt + tokens > model.max_positions:
-      raise ValueError(
-        f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
-        f'{prompt + tokens}, but the model has {model.max_positions} positions'
-      )
+  wrong = [
+    f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
+    f'{prompt + tokens}'
+    for section, tokens in limits.items()
+    if prompt + tokens > model.max_positions
+  ]
+  if wrong:
+    raise ValueError(
+      f'{" and ".join(wrong)}, but the model has {model.max_positions} '
+      'positions'
+    )
 
 
 def run_key(seed: int, mesh: jax.sharding.Mesh) -> jax.Array:
@@ -296,7 +300,7 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
-  """Of the last devices, each with whole weights; None: the mesh of the run."""
+  """The mesh of devices that sample, with all weights; None: the run's."""
   count = config.mesh.rollout_devices
   if not count:
     return None
@@ -304,7 +308,7 @@ def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
   return mesh_lib.make_mesh(cfg, jax.devices()[-count:])
 
 
-def make_verifier(
+def make_runner(
   config: ExperimentConfig,
   workdir: str | None,
   tokenizer: Any,
@@ -312,7 +316,7 @@ def make_verifier(
   files: Mapping[str, Any] | None = None,
   split: str | None = 'train',
   writer: Writer | None = None,
-) -> Verifier:
+) -> Runner:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
@@ -333,13 +337,13 @@ def make_verifier(
   if workdir is not None and settings.workers:
     what = _judging(config, files or {})
     path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies rows of its own
+    if processes.count() > 1:  # each verifies its own rows
       name = f'process_{processes.index()}_{JOURNAL_FILE}'
       path = os.path.join(workdir, name)
   journal = JournaledPool(pool, path, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
-  return Episodes(
+  return EpisodeRunner(
     task,
     journal,
     tokenizer=tokenizer,
@@ -352,7 +356,7 @@ def make_verifier(
 
 
 def _with_votes(config):
-  """With tasks that name the answers which an evaluation counts, if it does."""
+  """The configuration with tasks that name the answers for votes."""
   settings = config.evaluation
   wanted = {
     'borda_power': settings.borda_power if settings.num_samples else None,
@@ -380,7 +384,7 @@ def _judging(config, files):
 def make_evaluator(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: Verifier,
+  runner: Runner,
   mesh: jax.sharding.Mesh,
   *,
   seed: int = 0,
@@ -403,12 +407,6 @@ def make_evaluator(
       f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
       'search is of responses of one turn'
     )
-  split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, verifier)
-  prompts = {} if split is None else {'': bound(split)}
-  for one in config.evaluation.sets:
-    task = config.task if one.task is None else one
-    prompts[one.name] = bound(one.split, task)
   draft = draft or draft_model.load(config, policy.tokenizer, mesh)
 
   def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
@@ -426,8 +424,8 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    prompts,
-    verifier,
+    _evaluated_prompts(config, policy, runner),
+    runner,
     config.evaluation,
     sampling=sampling_of(config),
     stop=config.rollout.stop,
@@ -439,3 +437,14 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
+
+
+def _evaluated_prompts(config, policy, runner) -> dict[str, PromptSet]:
+  """The sets of an evaluation by name; '' the split of the run's task."""
+  split = config.evaluation.split
+  bound = functools.partial(make_prompts, config, policy, runner)
+  prompts = {} if split is None else {'': bound(split)}
+  for one in config.evaluation.sets:
+    task = config.task if one.task is None else one
+    prompts[one.name] = bound(one.split, task)
+  return prompts

@@ -1,4 +1,4 @@
-"""Own code in a run: objects that are told what happens.
+"""Own code in a run: objects whose methods are called when things happen.
 
     class Printer(Callback):
       def on_iteration(self, step, row):
@@ -23,16 +23,16 @@ class Callback:
   """Does nothing; an object with some of these functions serves as well."""
 
   def on_start(self, trainer: Any) -> None:
-    """Before the first iteration of a session."""
+    """Called before the first iteration of a session."""
 
   def on_iteration(self, step: int, row: dict[str, Any]) -> bool | None:
-    """After every row; True saves and ends the run, on all processes alike."""
+    """Called after every row; True saves and ends the run on all processes."""
 
   def on_save(self, step: int, row: dict[str, Any]) -> None:
-    """A checkpoint has begun; those before are on the disk."""
+    """A save has started; earlier checkpoints are on the disk."""
 
   def on_end(self, step: int, row: dict[str, Any]) -> None:
-    """After the last checkpoint of a session, which was read back."""
+    """Called after the last checkpoint of a session, which was read back."""
 
 
 _HOOKS = [name for name in vars(Callback) if name.startswith('on_')]
@@ -68,7 +68,7 @@ class Callbacks:
 def load(text: str) -> Any:
   """The object of PATH.py:CLASS or MODULE:CLASS, made without arguments.
 
-  A name of something that is no class is that object itself.
+  A name of something that is not a class is that object itself.
 
   Raises: ValueError or FileNotFoundError naming what is not there.
   """

@@ -29,6 +29,6 @@ class Counters(Stateful):
     return {'counters': dataclasses.asdict(self)}
 
   def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
-    """See Stateful; those that an earlier version lacks begin anew."""
+    """See Stateful; those that an earlier version lacks begin again."""
     del arrays
     vars(self).update(vars(Counters(**host['counters'])))

@@ -150,7 +150,7 @@ def _refusal(path, changed, edited):
     lines += [f'{path} differs from the given configuration (saved -> given):']
     lines += [f'  {line}' for line in changed]
   if edited:
-    lines += [f'files of the run in {path} have changed (begun with -> now):']
+    lines += [f'files of the run in {path} have changed (at the start -> now):']
     lines += [f'  {line}' for line in edited]
   keys = (line.split(': ', 1)[0].partition('/')[0] for line in changed + edited)
   flags = ' '.join(f'--allow_change={key}' for key in dict.fromkeys(keys))
@@ -235,7 +235,7 @@ def run_of(checkpoint: str) -> ExperimentConfig | None:
 
 
 def base_of(checkpoint: str) -> str:
-  """What adapters are of: the model that a run began with, if it had one."""
+  """The base model of adapters, which a run began with, if it had one."""
   run = run_of(checkpoint)
   path = None if run is None else run.model.path
   return checkpoint if path is None else path
@@ -270,7 +270,7 @@ def write_config(
 
   def write():
     saved = _history(path)
-    # Of a run that goes on from an older checkpoint than before.
+    # Of a run that continues from an older checkpoint than before.
     known = [{**x, 'iteration': min(x['iteration'], iteration)} for x in saved]
     if changes is not None and changes.lines:
       known.append({'iteration': iteration, 'changes': list(changes.lines)})
@@ -287,7 +287,7 @@ def write_config(
 def change_metrics(workdir: str) -> dict[int, dict[str, float]]:
   """{iteration: metrics of its row} of iterations that begin with other values.
 
-  changed/PATH is the new value of a field, or 1 if that is no number.
+  changed/PATH is the new value of a field, or 1 if that is not a number.
   """
   path = os.path.join(workdir, CONFIG_FILE)
   found: dict[int, dict[str, float]] = {}

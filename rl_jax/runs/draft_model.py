@@ -57,7 +57,7 @@ def planned(
 
 
 def _resolved(config, model, platform):
-  """As the policy computes."""
+  """The draft model with the types and kernels of the policy."""
   own = config.model
   return platform_lib.resolve(
     dataclasses.replace(model, remat=False, value_head=False),

@@ -59,7 +59,7 @@ def changes(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
   """Lines 'field: sha256 old -> sha256 new (path)' of what differs.
 
   Where in a file of rows is said as well. A field all of whose files are gone,
-  and one that is new, is no difference: who reads it knows better.
+  and one that is new, make no difference: who reads it knows better.
   """
   lines = []
   for key in sorted(recorded.keys() | now.keys()):
@@ -105,9 +105,9 @@ def read(workdir: str) -> dict[str, Any]:
     ) from error
 
 
-def text(found: dict[str, Any]) -> str:
+def text(known: dict[str, Any]) -> str:
   """The content of fingerprints.json."""
-  return json.dumps(found, indent=1, sort_keys=True) + '\n'
+  return json.dumps(known, indent=1, sort_keys=True) + '\n'
 
 
 def _field(key):
@@ -139,7 +139,7 @@ def _files(config) -> Iterator[tuple[str, str]]:
 
 
 def _model_files(path, field):
-  """Of a run, its newest checkpoint; of a model, what is read of its folder."""
+  """The files that identify a model: a newest checkpoint, or a folder's."""
   if os.path.isfile(path):
     yield field, path
     return
@@ -173,7 +173,7 @@ def _named_files(text, field):
   """Files of 'rows.jsonl', 'data/*.parquet', 'tfds:FOLDER@train' and the like.
 
   A folder counts with all its files, where the text says that it is data: in
-  `sources` or `path`, or behind 'NAME:'.
+  `sources` or `path`, or after 'NAME:'.
   """
   if len(text) > 1000 or '\n' in text:
     return

@@ -27,7 +27,7 @@ def make_judges(
   mesh: jax.sharding.Mesh,
   key: jax.Array,
 ) -> Judges:
-  """Those of config.judges; a model that several read is loaded once.
+  """The judges of config.judges; a model that several read is loaded once.
 
   Raises: ValueError naming a judge whose model, labels or lengths do not fit.
   """
@@ -100,7 +100,7 @@ def resolved(
 
 
 def paths(config: ExperimentConfig) -> list[str]:
-  """Of models that judges and partners need beside the policy, each once."""
+  """Paths of the models that judges and partners need, each once."""
   parts = [x for one in config.judges for x in (one, one.revision) if x]
   parts = [*parts, *config.partners]
   return list(dict.fromkeys(part.path for part in parts if part.path))
@@ -118,7 +118,7 @@ def planned(
 
 @dataclasses.dataclass(frozen=True)
 class Encode:
-  """Token ids of a question; special tokens are read in templates alone."""
+  """Token ids of a question; special tokens are read in templates only."""
 
   source: Judge
   model: transformer.ModelConfig
@@ -132,7 +132,7 @@ class Encode:
     return ids if self.source.reads != 'value' else self._to_scored(ids)
 
   def _to_scored(self, ids):
-    """Up to the token behind which the model was trained."""
+    """Up to the token after which the model was trained."""
     unscored, ends = self.model.unscored_id, self.tokenizer.eos_ids
     if unscored is None:  # the end token
       found = [i for i, x in enumerate(ids) if x in ends]
@@ -155,7 +155,7 @@ class Encode:
 
 @dataclasses.dataclass(frozen=True)
 class _Readers:
-  """Of one model, for the judge of that name."""
+  """The readers of one model, for the judge of that name."""
 
   config: ExperimentConfig
   mesh: jax.sharding.Mesh
@@ -180,7 +180,7 @@ class _Readers:
     if critic.has_own(self.model):
       raise ValueError(
         f'judge {self.name!r} reads a value at the end of a prompt, and the '
-        f'value head of {source.path!r} reads layers of its own (model.critic)'
+        f'value head of {source.path!r} reads separate layers (model.critic)'
       )
     return Reader(**fixed)
 

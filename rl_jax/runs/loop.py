@@ -1,6 +1,6 @@
 """The training loop: generate, score, verify, make_batch, update, observe.
 
-One iteration, with the host waiting only where `<-` stands:
+One iteration, with the host waiting only at `<-`:
 
   traj   = generate(params, prompts, key)      dispatch
   traj   = score(params, traj)                 dispatch, unless update does it
@@ -33,6 +33,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.measures.entropy_change import EntropyChange
 from rl_jax.records import metrics as metrics_lib
 from rl_jax.records import progress, rollout_log, trackers
+from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import SavedSelector
 from rl_jax.rollouts.lagged import LaggedWeights
 from rl_jax.rollouts.rounds import metrics_of
@@ -115,7 +116,7 @@ class Trainer:
       self.watch,
       self.entropy_change,
       self.lagged,
-      self.parts.verifier,
+      self.parts.runner,
       self.parts.judges,
       SavedSelector(self.parts.collector.selector),
       self.parts.policies,
@@ -190,7 +191,7 @@ class Trainer:
     return row
 
   def _evaluate_first(self) -> None:
-    """Before the first iteration, once in all sessions."""
+    """Evaluates before the first iteration, once in all sessions."""
     first = self.counters.iteration == 0 and not self._trained.evaluated_first
     if first and self._evaluation_due():
       row = self.writer.log(0, self._evaluate())
@@ -276,6 +277,7 @@ class Trainer:
     if parts.sampling_frozen is not None and self.counters.iteration < last:
       weights, version = self.lagged.history[0]
       weights = {**parts.beside_sampler(), **weights}
+      assert isinstance(parts.collector, Collector), 'others do not sample'
       parts.collector.begin(weights, serial, version)
 
   def save(self) -> dict[str, Any]:
@@ -291,7 +293,7 @@ class Trainer:
       saving.host_of(self._stateful),
       row,
     )
-    self.parts.verifier.forget(self.saver.oldest_host_state())
+    self.parts.runner.forget(self.saver.oldest_host_state())
     self.callbacks.call('on_save', self.counters.iteration, row)
     return row
 
@@ -316,7 +318,7 @@ class Trainer:
       stack.callback(self.lock.release)
       stack.callback(self.writer.close)
       stack.callback(self.saver.close)
-      stack.callback(self.parts.verifier.close)
+      stack.callback(self.parts.runner.close)
       stack.callback(self.profiler.close)
 
   def _restore(self) -> None:
@@ -383,5 +385,5 @@ def _kept(parts: assembly.Parts, params: Any) -> Any:
   return processes.put(params, mesh_lib.replicated(mesh))
 
 
-# Outputs are buffers of their own: the training state is donated.
+# Outputs are their own buffers: the training state is donated.
 _copied = jax.jit(lambda tree: jax.tree.map(jnp.copy, tree))

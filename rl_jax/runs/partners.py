@@ -32,7 +32,7 @@ def check(config: ExperimentConfig) -> None:
 def make_partners(
   config: ExperimentConfig, mesh: jax.sharding.Mesh, key: jax.Array
 ) -> Partners:
-  """Those of config.partners; a model that has several names is loaded once.
+  """The partners of config.partners; a model with several names is loaded once.
 
   Raises: ValueError naming a partner whose model or lengths do not fit.
   """

@@ -1,6 +1,7 @@
 """The named policies of a run: copies of its trainable weights, kept by rule.
 
-  frozen = {**weights that no run trains, 'policies': {name: whole parameters}}
+  frozen = {**weights that no run trains, 'policies': {name: replicated
+  parameters}}
 
 is what every stage gets beside the trained parameters. The functions are pure;
 the loop calls them when a rule is due, a scanned run at every iteration.
@@ -40,7 +41,7 @@ def initial(
 
 
 def moving(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
-  """Those that a checkpoint must hold; frozen ones are loaded anew."""
+  """Those that a checkpoint must hold; frozen ones are loaded again."""
   return {
     name: kept
     for name, kept in policies.items()

@@ -127,7 +127,7 @@ def planned_model(
 
 
 def saved_model(path: str) -> transformer.ModelConfig | None:
-  """The shape of a run's or another model; None: it is in its weights alone."""
+  """The shape of a run's or another model; None: it is in its weights only."""
   if not os.path.exists(os.path.join(path, CONFIG_FILE)):
     return model_dir.read_config(path)
   described = _description(path)
@@ -193,7 +193,7 @@ def load_checkpoint(
 
 
 def _comparable(model, tokenizer):
-  """Both, with the text of a backend in place of it, which has no equality."""
+  """Both, with the backend as text, since backends have no equality."""
   if isinstance(tokenizer, HFTokenizer):
     text = tokenizer.backend.to_str()
     tokenizer = dataclasses.replace(tokenizer, backend=text)
@@ -231,7 +231,7 @@ def _description(workdir):
 
 
 def _abstract_policy(workdir, config, mesh):
-  """The policy of a run; what its checkpoints hold may be shapes alone."""
+  """The policy of a run; what its checkpoints hold may be shapes only."""
   described, source = _description(workdir), config.model
   if described is not None and not described[0].lora_rank:
     model, tokenizer = described
@@ -256,7 +256,7 @@ def _check_base(workdir, config):
   path = config.model.path
   if path is not None and not os.path.exists(path):
     what = (
-      'holds adapters alone'
+      'holds only adapters'
       if config.model.lora_rank
       else 'has no description of its model'
     )
@@ -281,11 +281,11 @@ def _check_base(workdir, config):
 
 
 def task_tokenizer(task: Any) -> Any:
-  """Of a procedural task: of its alphabet's characters, or of its pieces."""
+  """The tokenizer of a procedural task, of characters or pieces."""
   alphabet = task.alphabet
   if alphabet is None:
     raise ValueError(
-      f'{type(task).__name__} has no alphabet of its own: set model.path to '
+      f'{type(task).__name__} has no alphabet: set model.path to '
       'a model with a tokenizer'
     )
   kind = PieceTokenizer if isinstance(alphabet, tuple) else CharTokenizer

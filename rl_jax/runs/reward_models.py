@@ -70,7 +70,7 @@ def resolved(
 def planned(
   source: RewardModel, config: ExperimentConfig, platform: Platform
 ) -> transformer.ModelConfig | None:
-  """The model without its weights; None: its shape is in them alone."""
+  """The model without its weights; None: its shape is in them only."""
   model = policy_lib.saved_model(source.path)
   if model is None:
     return None
@@ -175,7 +175,7 @@ def scorer(
 
 
 def _closing(config, model, tokenizer):
-  """Of chats, for classifiers of `transformers`, which score the last token."""
+  """The end of chats, for classifiers, which score the last token."""
   if model.unscored_id is None:
     return ()
   example = config.task.example('train', 0)
@@ -196,7 +196,7 @@ def stage(
 def make_rewards(
   config: ExperimentConfig, tokenizer: Any, mesh: jax.sharding.Mesh
 ) -> LearnedRewards:
-  """What the collector adds to the rewards of the task."""
+  """The learned rewards that the collector adds to those of the task."""
   if not config.reward_models:
     return NO_LEARNED
   models, params = [], {}

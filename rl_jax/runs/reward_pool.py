@@ -12,7 +12,8 @@ from rl_jax.verification.sessions import SessionPool
 def make_pool(
   config: ExperimentConfig, task: Any, split: str | None
 ) -> VerifierPool | SessionPool:
-  """Of `config.verifier`, for a task that judges those of the configuration.
+  """A pool by `config.verifier`, for a task that judges those of the
+  configuration.
 
   split: whose first prompt shows the components of rewards. What episodes
     return is known once one has ended, so their pool checks it then.

@@ -1,4 +1,4 @@
-"""What follows from a row of metrics when the host has read it."""
+"""Acts on a row of metrics once the host has read it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -41,7 +41,7 @@ class RowWatch(Stateful):
     self._unjudged_in_a_row = 0  # iterations of this session
 
   def keep_batch(self, iteration: int, traj: Trajectories) -> None:
-    """Until its row has been read."""
+    """Keeps the batch until its row has been read."""
     self._batches[iteration] = traj
     self._batches.pop(iteration - 2, None)
 

@@ -1,4 +1,4 @@
-"""What a run saves: checkpoints to continue, the best ones, weights alone."""
+"""Saves checkpoints to continue from, the best ones, and weights only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
@@ -95,7 +95,7 @@ class Saver:
   def check_metric(self, row: Mapping[str, Any]) -> None:
     """Raises ValueError for a best_metric that an evaluation does not have.
 
-    The default is not asked for: evaluations of losses, or of sets alone.
+    The default is not asked for: evaluations of losses, or of sets only.
     """
     name, default = self._config.best_metric, CheckpointConfig.best_metric
     chosen = name != default and self._config.keep_best > 0
@@ -144,7 +144,7 @@ class Saver:
   def restore(self, tree: Any) -> checkpointer.Restored | None:
     """The newest valid step onto the tree; None for a run that begins.
 
-    Later ones cannot be used: they are set aside, and will be saved anew.
+    Later ones cannot be used: they are set aside, and will be saved again.
     """
     restored = self._full.restore(checkpointer.abstract_tree(tree))
     if restored is None:

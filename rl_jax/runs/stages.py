@@ -9,9 +9,10 @@
 Everything between them is plain Python; nothing here reads a device value.
 """
 
+from collections.abc import Callable
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 from jax import lax
@@ -29,10 +30,35 @@ from rl_jax.learning import update as update_lib
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import Batch
+from rl_jax.method import Method
 from rl_jax.models import packing, transformer
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import Metrics, TrainState, Trajectories
+
+
+class Score(Protocol):
+  """What an update reads of rows that were sampled, see learning.score."""
+
+  def __call__(
+    self, params: Any, traj: Trajectories, method: Method
+  ) -> tuple[Trajectories, Metrics]:
+    """The rows with log-probs and values, and metrics of them."""
+    ...
+
+
+class MakeBatch(Protocol):
+  """From rewards to advantages, see learning.batch."""
+
+  def __call__(
+    self, method: Method, traj: Trajectories, method_state: dict[str, Any]
+  ) -> tuple[Trajectories, dict[str, Any], Metrics]:
+    """(rows, states of the pieces, metrics)."""
+    ...
+
+
+# Of learning.update, with its optimizer.
+UpdateMinibatch = Callable[..., tuple[TrainState, Metrics]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +67,9 @@ class Functions:
 
   sampling: sampling.SamplingConfig
   forward: Forward  # of an update
-  score: Any | None  # None: nothing to score before the update
-  make_batch: Any
-  update_minibatch: Any
+  score: Score | None  # None: nothing to score before the update
+  make_batch: MakeBatch
+  update_minibatch: UpdateMinibatch
   groups_per_minibatch: int
   epochs: int
 
@@ -68,9 +94,9 @@ class Stages:
   """Compiled functions of one configuration; built once by make_stages."""
 
   engine: Engine
-  score: Any
-  make_batch: Any
-  update_minibatch: Any
+  score: Score
+  make_batch: jax.stages.Wrapped  # a MakeBatch
+  update_minibatch: jax.stages.Wrapped  # an UpdateMinibatch
   functions: Functions
   seed: int
   pack: bool  # the update of responses that are mostly padding
@@ -143,7 +169,7 @@ def make_stages(
   sampling_mesh: of other devices, which sample; None: those of mesh.
   The updated state keeps the shardings of `state`: one program for all steps.
   """
-  rollout, whole = config.rollout, mesh_lib.replicated(mesh)
+  rollout, replicated = config.rollout, mesh_lib.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
   training = functools.partial(
     jax.jit,
@@ -159,22 +185,22 @@ def make_stages(
   return Stages(
     engine=engine if sampling_mesh is None else on_own_mesh(engine),
     score=(
-      training(functions.score, out_shardings=whole)
+      training(functions.score, out_shardings=replicated)
       if functions.score
       else _nothing_to_score
     ),
-    make_batch=jax.jit(functions.make_batch, out_shardings=whole),
+    make_batch=jax.jit(functions.make_batch, out_shardings=replicated),
     update_minibatch=training(
       functools.partial(functions.update_minibatch, log_rows=num_rows(config)),
       donate_argnames='state',
-      out_shardings=(mesh_lib.shardings_of(state), whole),
+      out_shardings=(mesh_lib.shardings_of(state), replicated),
       static_argnames=('forward', 'reuse_scores'),
     ),
     functions=functions,
     seed=config.seed,
     pack=config.update.pack and mesh_lib.spans(mesh) == 1,
     mesh=mesh,
-    replicated=whole,
+    replicated=replicated,
   )
 
 
@@ -278,7 +304,7 @@ def _nothing_to_score(params, traj, method):
 _mean_metrics = jax.jit(token_log.mean_metrics)
 
 
-MAX_TOKENS = 4096  # per iteration with values of their own; at least one row
+MAX_TOKENS = 4096  # per iteration with their own values; at least one row
 
 
 def num_rows(config: ExperimentConfig) -> int:

@@ -75,7 +75,7 @@ class EarlyStopping:
     return self.last is not None and iteration >= self.last
 
   def state(self) -> dict[str, Any]:
-    """For a checkpoint."""
+    """The state for a checkpoint."""
     return {
       'settings': self._settings,
       'best': self.best,
@@ -84,7 +84,7 @@ class EarlyStopping:
     }
 
   def restore(self, state: dict[str, Any]) -> None:
-    """Continues; with other settings the run may go on that had ended."""
+    """Continues; with other settings a run that had ended may continue."""
     settings = {'target': None, **state['settings']}  # older runs
     if any(settings[n] != self._settings[n] for n in ('metric', 'mode')):
       return

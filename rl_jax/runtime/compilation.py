@@ -20,8 +20,8 @@ def keep_programs(platform: Platform) -> None:
 
   On accelerators, where a program takes up to minutes; not on CPU, where XLA
   warns that a program from another machine may not run. What the variable
-  JAX_COMPILATION_CACHE_DIR or the configuration of JAX names is left alone, an
-  empty variable too: then nothing is kept.
+  JAX_COMPILATION_CACHE_DIR or the configuration of JAX names is kept, an empty
+  variable too: then nothing is kept.
   """
   given = 'JAX_COMPILATION_CACHE_DIR' in os.environ
   if platform.is_cpu or given or jax.config.read('jax_compilation_cache_dir'):

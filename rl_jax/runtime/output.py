@@ -35,7 +35,7 @@ class Tolerant:
 
 
 def tolerate_failures() -> None:
-  """For programs: no output that fails can end this process; idempotent.
+  """Makes failing outputs harmless to this process; idempotent.
 
   A descriptor 0, 1 or 2 that is closed is opened to nowhere: else the next file
   that is opened would get its number, and messages of libraries with it.

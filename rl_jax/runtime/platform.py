@@ -1,4 +1,4 @@
-"""Where programs run: an argument of what is traced, never asked of a process.
+"""The platform of programs: an argument of tracing, never asked of a process.
 
 A program for a TPU may be traced and compiled on a machine that has only a CPU.
 So whatever depends on the platform reads it from the model (`cfg.platform`) or

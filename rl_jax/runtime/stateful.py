@@ -1,4 +1,4 @@
-"""What the parts of a run have in common that checkpoints hold."""
+"""The protocol of the parts of a run that checkpoints hold."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol

@@ -53,8 +53,8 @@ def extract(text: str, mode: str) -> str | None:
   between the last <answer> and the next </answer>. last_number: the last
   number: with its sign ('- 3'), exponent ('1e3'), denominator ('3/4') and whole
   part ('3 1/2'), in plain digits ('12000' for '12\,000'); None if it ends an
-  expression ('2^10', '3*4', '\sqrt{2}') or cannot be told from a part of a
-  number ('1,2345', '3,5', '12, 000'). A sign after a number or a bracket
+  expression ('2^10', '3*4', '\sqrt{2}') or cannot be distinguished from a part
+  of a number ('1,2345', '3,5', '12, 000'). A sign after a number or a bracket
   subtracts: '20-5' gives 5. first_line_last_number: that of the first line.
   """
   found = _EXTRACTORS[mode](text)
@@ -181,7 +181,7 @@ def _boxed(text):
 
 
 def between_tags(text: str) -> str | None:
-  """Between the last <answer> and the next </answer>, '' too, or None."""
+  """The text between the last <answer> and the next </answer>, or None."""
   begin = text.rfind('<answer>')
   if begin < 0:
     return None
@@ -210,7 +210,7 @@ def _last_number(text):
 
 
 def _tidy(text):
-  """With single spaces, none beside / and -, and plain digits."""
+  """Leaves single spaces, none beside / and -, and plain digits."""
   text = re.sub(r'\s+', ' ', text)
   text = re.sub(r'(?<=-) | ?/ ?', lambda match: match[0].strip(), text)
   return numerals.joined(text, commas=False).strip()

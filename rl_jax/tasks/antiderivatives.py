@@ -11,7 +11,7 @@ _FUNCTIONS = (
   *('exp', 'log', 'ln', 'sqrt', 'sin', 'cos', 'tan', 'sec', 'csc', 'cot'),
   *('asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'asinh', 'acosh', 'atanh'),
 )
-_MOST = 1e100  # of a value; larger ones are no answers, and could take long
+_MOST = 1e100  # of a value; larger ones are not answers, and could take long
 _MOST_INSIDE = 1e6  # of a function and of an exponent
 _DIGITS = 30  # of the arithmetic
 _AGREE = 1e-12  # relative, and absolute near 0
@@ -25,7 +25,7 @@ def is_antiderivative(text: str, integrand: str, variable: str) -> bool:
 
   Grammar of both: numbers, the variable, C (any constant), E, pi, + - * / **,
   parentheses, and common functions of one argument. Points at which the
-  integrand is no real number are passed over.
+  integrand is not a real number are passed over.
 
   Raises: ExpressionError if the text is not of the grammar, or for values
     beyond 1e100.
@@ -77,7 +77,7 @@ def _parsed(text):
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-  """Of a part of the expression; never of what the grammar does not name."""
+  """The value of a part; only what the grammar names is computed."""
   try:
     value = _computed(node, names)
   except RecursionError as error:

@@ -1,4 +1,4 @@
-"""What a task is: numbered prompts, and named reward components of a response.
+"""Tasks: numbered prompts, and named reward components of a response.
 
 Nothing in this package imports JAX at module level, because reward workers
 import it: the jittable verifiers live in `device_verifiers`.
@@ -52,15 +52,15 @@ class Example:
 
 
 @dataclasses.dataclass(frozen=True)
-class Logged:
+class RecordedResponse:
   """A response to a prompt that data hold.
 
   `text`, or for a conversation `messages`: the assistant's turn and what
-  follows it. turns: of an episode, instead: (what was said, what was then
-  told) of each turn. turn_ends: an end token closes what was said; else a turn
-  ends by its length. truncated: the episode was cut before its end. reward: of
-  the data, 1 where they have none. label: 1 for a chosen or desirable response,
-  0 for a rejected one, None without a label.
+  follows it. turns: of an episode, instead: (action, next observation) of each
+  turn. turn_ends: an end token closes what was said; else a turn ends by its
+  length. truncated: the episode was cut before its end. reward: of the data, 1
+  where they have none. label: 1 for a chosen or desirable response, 0 for a
+  rejected one, None without a label.
   steps: parts of the text, which are encoded one by one, () for one part.
   step_labels: of each a number from 0 (wrong) to 1, () if the data have none.
   aspects: a label for each of several aspects, None where it is missing, () if
@@ -85,7 +85,7 @@ class Logged:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskTraits:
-  """What a run asks of a task before it asks for prompts.
+  """The properties of a task that a run reads before it asks for prompts.
 
   No trait is part of a configuration: a task whose trait depends on a field
   writes `traits` as a property.
@@ -97,7 +97,7 @@ class TaskTraits:
   role: str = 'user'
   arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   call_mark: str = ''
-  players: int = 1  # of a game, each of whom has a group of its own
+  players: int = 1  # of a game, each of whom has its own group
   asks: tuple[str, ...] = ()  # names of partners, see Ask
   rewrites: bool = False  # whether replies may `forget`
   # False if episodes draw from generators of their own only: several may then
@@ -138,12 +138,14 @@ def merged(
   )
 
 
+# Names of methods and attributes in earlier versions -> those of today.
+FORMER = {'logged': 'recorded', 'num_logged': 'num_recorded'}
 # Methods that some tasks have, see Task.supports.
 OPTIONAL = (
   'reward',
   'make',
   'target',
-  'logged',
+  'recorded',
   'hinted',
   'hinted_by',
   'with_examples',
@@ -185,7 +187,7 @@ class Task(user_modules.NamesCode, abc.ABC):
   # No property: dataclasses write a field of this name into the instance.
   @functools.cached_property
   def reward_weights(self) -> Mapping[str, float]:
-    """What each component of the reward counts; by default the outcome."""
+    """The weight of each component of the reward; by default the outcome."""
     return {OUTCOME: 1.0}
 
   @property
@@ -199,7 +201,7 @@ class Task(user_modules.NamesCode, abc.ABC):
     return None
 
   @property
-  def num_logged(self) -> int:
+  def num_recorded(self) -> int:
     """How many recorded responses every prompt has."""
     return 1
 
@@ -228,9 +230,9 @@ class Task(user_modules.NamesCode, abc.ABC):
     """The target text of supervised training, without end token."""
     raise self._lacks('target')
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """Responses that data hold; by default the target, as the only one."""
-    return (Logged(text=self.target(example)),)
+    return (RecordedResponse(text=self.target(example)),)
 
   def prepare(self) -> None:  # noqa: B027, most have nothing to do
     """Imports what `reward` or episodes need, before workers are forked."""
@@ -289,7 +291,7 @@ class Task(user_modules.NamesCode, abc.ABC):
     return {}
 
   def make(self, example: Example) -> Environment:
-    """An episode that has not begun."""
+    """An episode that has not started."""
     raise self._lacks('make')
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
@@ -331,14 +333,18 @@ def _check_declarations(cls):
   own, fields = vars(cls), checks.own_fields(cls)
   if 'traits' in fields:
     raise TypeError(
-      f'{checks.where(cls)}: traits are no field: write `traits = '
+      f'{checks.where(cls)}: traits are not a field: write `traits = '
       'TaskTraits(...)` without a type, or a property'
     )
   checks.check_defaults(cls, _MEMBERS)
+  for name in FORMER.keys() & own.keys():
+    raise TypeError(
+      f'{checks.where(cls)}: {name!r} is called {FORMER[name]!r} today'
+    )
   by_property = any('traits' in vars(x) for x in cls.__mro__ if x is not Task)
   for name in checks.own_names(cls):
     known = ('reward_weights',) if name in fields else (*_MEMBERS, *TRAITS)
-    if inspect.isfunction(own.get(name)):  # `annotator(index)` is no slip
+    if inspect.isfunction(own.get(name)):  # `annotator(index)` is not a slip
       known = tuple(one for one in known if one != f'{name}s')
     meant = checks.misspelt(name, known)
     if not (meant or name in TRAITS) or (name in fields and by_property):
@@ -394,7 +400,7 @@ def require(value: Any, where: str) -> None:
     raise ValueError(value.why)
   name = type(value).__name__
   raise ValueError(
-    f'{where} = {value!r:.80} is no task: {name} does not derive from '
+    f'{where} = {value!r:.80} is not a task: {name} does not derive from '
     'rl_jax.tasks.Task. A task is\n\n'
     '  @dataclasses.dataclass(frozen=True)\n'
     '  class Mine(Task):\n'
@@ -412,7 +418,7 @@ def require(value: Any, where: str) -> None:
 def check_task(task: Any) -> None:
   """Raises ValueError for what is not a Task, or has no weights.
 
-  Users write tasks of their own.
+  Users write their own tasks.
   """
   require(task, 'task')
   weights = task.reward_weights

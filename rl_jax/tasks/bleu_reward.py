@@ -20,7 +20,7 @@ _SPACED = (
 
 
 def bleuberi(example: Example, response: str) -> float:
-  """BLEU of what stands in <answer> tags, or of all, with the references.
+  """BLEU of what is in <answer> tags, or of all, with the references.
 
   Those are the texts in example.meta['references'], or else the answer.
   A reward function: `--reward=rl_jax.tasks.bleu_reward:bleuberi=1`.

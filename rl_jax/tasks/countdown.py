@@ -34,7 +34,7 @@ class Countdown(Task):
 
   Components: `outcome`, and `format`, which is 1 if the response has the form
   asked for (an expression of the grammar, or the pair of tags). The default
-  weights give 1 for solved, 0.1 for the form alone, else 0.
+  weights give 1 for solved, 0.1 for the form only, else 0.
 
   An example is a function of (seed, split, index). The hash of (sorted
   numbers, target) decides the split, so no problem is in two of them; within a
@@ -62,7 +62,7 @@ class Countdown(Task):
     check_range(self, 'max_number', 2, 9 if self.grammar == 'flat' else 9999)
 
   def num_prompts(self, split: str) -> int:
-    """As configured: problems are drawn, not listed."""
+    """The configured size: problems are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
@@ -91,7 +91,7 @@ class Countdown(Task):
     return f'<answer> {example.answer} </answer>'
 
   def hinted(self, example: Example) -> Example:
-    """With the first operation of a solution in front: '3*>347>25='."""
+    """Puts a solution's first operation before the prompt: '3*>347>25='."""
     self._require_flat()
     prompt = f'{example.answer[:2]}>{example.prompt}'
     return dataclasses.replace(example, prompt=prompt, parts=())

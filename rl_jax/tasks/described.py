@@ -10,7 +10,7 @@ from rl_jax.tasks.base import Example
 
 _EXACT = 1 << 24  # integers below it are exact in float32
 # Components of a response without an answer, and of one with an answer; those
-# of it that are not constant are filled in. 'format' is no row input.
+# of it that are not constant are filled in. 'format' is not a row input.
 _MALFORMED = {
   'cluster_id': -1.0,
   'first_call': -1.0,
@@ -88,7 +88,7 @@ class Described(wrapped.Wrapped):
     return found | _answered(number, found[base.OUTCOME])
 
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:
-    """Those of the task behind its two numbers of `describe`."""
+    """The answers of the task, preceded by its two numbers of `describe`."""
     import numpy as np
 
     answer_BA, length_B = self.task.device_answers(examples, tokenizer)

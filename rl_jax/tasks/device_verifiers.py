@@ -76,7 +76,7 @@ def decimal(
 ) -> tuple[Array, Array, Array]:
   """(absolute value i32[B], has a minus bool[B], is a number bool[B]).
 
-  Grammar: one to most_digits (at most 9) digits behind an optional minus;
+  Grammar: one to most_digits (at most 9) digits after an optional minus;
   reverse: written from the last character to the first.
   """
   code_V = jnp.asarray(_character_codes(tokenizer))

@@ -13,7 +13,7 @@ _BUCKETS = ('train',) * 8 + ('validation', 'test')
 
 
 def stable_hash(*parts: Any) -> int:
-  """A 64-bit integer that depends on the text of the parts alone."""
+  """A 64-bit integer that depends only on the text of the parts."""
   text = '\x1f'.join(str(part) for part in parts)
   digest = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8)
   return int.from_bytes(digest.digest(), 'little')
@@ -56,7 +56,7 @@ def first_of_split(
     split: where the hash of (name, *identity) must put the problem.
     name: of the kind of problem.
     counters: attempt k draws from Draws(name, *counters, k).
-    draw: draws -> (identity, problem); None: the draw is no problem.
+    draw: draws -> (identity, problem); None: the draw is not a problem.
   """
   for attempt in itertools.count():
     stream = Draws(name, *counters, attempt)

@@ -1,4 +1,4 @@
-"""What an environment is: an episode in which text answers text.
+"""Environments: episodes in which text answers text.
 
 An episode is a function of (example, seed, actions): so a lost one is found
 again by repeating its actions, and a run that continues has the same episodes.
@@ -15,11 +15,11 @@ from rl_jax import checks
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
-  """What a frozen model is asked, in place of a turn of the policy.
+  """A question to a frozen model, in place of a turn of the policy.
 
   partner: its name in the configuration's `partners`, which the task has in
   `asks`. text: the question. candidates: () asks for a greedy answer in text;
-  else the answer is a JSON list, the log-prob of each candidate behind the
+  else the answer is a JSON list, the log-prob of each candidate after the
   question: the sum over its tokens, without an end token, to four decimals.
   The next call of the environment is `step` with the answer.
   """
@@ -31,7 +31,7 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-  """What an environment says after `reset` or a step.
+  """The reply of an environment to `reset` or a step.
 
   observation: text that the policy reads next, all of it new. In a game a tuple
     of what each player has heard since the reply before; what `reset` says ends
@@ -48,7 +48,7 @@ class Reply:
     episode says again when it is repeated, so no measured time.
   info: small JSON, which is logged.
   forget: all that was said and done since the prompt leaves the policy's
-    context; behind the prompt it reads `history` and the observation, which are
+    context; after the prompt it reads `history` and the observation, which are
     not both empty. For tasks with `rewrites`.
   history: turns that it reads again, in order: (number from 0, None), or with a
     text in place of the action. Their tokens are those of the turns and of the
@@ -87,10 +87,10 @@ class Reply:
 
 
 class DeviceReply(NamedTuple):
-  """What all rows are told on the device: arrays in place of a Reply.
+  """What all rows observe on the device: arrays in place of a Reply.
 
-  ids: int32 tokens of the observation, as the tokenizer encodes it alone, of
-  which a row has `length`. rewards: components f32[B]. done: bool. state,
+  ids: int32 tokens of the observation, as the tokenizer encodes it by itself,
+    of which a row has `length`. rewards: components f32[B]. done: bool. state,
   action: int32, equal if and only if those of Reply are; -1: unknown.
   calls: int32, None for 0. duration: float32, None for 1.
   """

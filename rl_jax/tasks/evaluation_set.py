@@ -15,7 +15,7 @@ _SET = 'evaluation_set'  # in Example.meta
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationSet(Task):
-  """A split of the run's task, or of a task of its own; metrics have its name.
+  """A split of the run's task, or of its own task; metrics have its name.
 
   As a task it holds the prompts of `split` under every name of a split; its
   examples say which set they are of, see `Several`.
@@ -28,7 +28,7 @@ class EvaluationSet(Task):
   def __post_init__(self):
     if not re.fullmatch(r'[\w.-]+', self.name):
       raise ValueError(
-        f'EvaluationSet.name = {self.name!r}: letters, digits and _ . - alone'
+        f'EvaluationSet.name = {self.name!r}: only letters, digits and _ . -'
       )
     base.check_split(self.split)
     if self.task is not None:
@@ -36,16 +36,14 @@ class EvaluationSet(Task):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of its task."""
     return self.task.traits
 
   @property
   def reward_weights(self) -> Mapping[str, float]:
-    """Of its task."""
     return self.task.reward_weights
 
   def num_prompts(self, split: str) -> int:
-    """Of the split of the set."""
+    """The number of prompts in the split of the set."""
     del split
     return self.task.num_prompts(self.split)
 
@@ -69,12 +67,12 @@ class Several(Task):
 
   @property
   def reward_weights(self) -> Mapping[str, float]:
-    """Of the run."""
+    """The weights of the run."""
     return self.task.reward_weights
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of all tasks as one; the form of episodes is that of the run."""
+    """The traits of all tasks as one; episodes have the form of the run's."""
     return merged([task.traits for task in self._tasks()], self.task.traits)
 
   def supports(self, name: str) -> bool:
@@ -82,32 +80,32 @@ class Several(Task):
     return name == 'reward' or (name == 'make' and is_environment(self.task))
 
   def num_prompts(self, split: str) -> int:
-    """Of the run; sets have their own."""
+    """The number of the run's prompts; sets have their own."""
     return self.task.num_prompts(split)
 
   def example(self, split: str, index: int) -> Example:
-    """Of the run; sets have their own."""
+    """An example of the run; sets have their own."""
     return self.task.example(split, index)
 
   def weights_of(self, example: Example) -> Mapping[str, float]:
-    """Of the example's own task."""
+    """The weights of the example's own task."""
     return self.task_of(example).reward_weights
 
   def task_of(self, example: Example) -> Task:
-    """That of the example's set, or of the run."""
+    """The task of the example's set, or of the run."""
     return self._task_of(example.meta.get(_SET))
 
   def prepare(self) -> None:
-    """That of every task."""
+    """Prepares every task."""
     for task in self._tasks():
       task.prepare()
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
-    """As of the example's own task."""
+    """The rewards by the example's own task."""
     return self.task_of(example).reward(_unmarked(example), response)
 
   def make(self, example: Example) -> Environment:
-    """As of the example's own task."""
+    """The environment of the example's own task."""
     return several.make(self.task_of(example), _unmarked(example))
 
   def _task_of(self, name):
@@ -133,7 +131,7 @@ def check_sets(
   """
   for one in sets:
     if not isinstance(one, EvaluationSet):
-      raise ValueError(f'evaluation.sets: {one!r} is no EvaluationSet')
+      raise ValueError(f'evaluation.sets: {one!r} is not an EvaluationSet')
   names = [one.name for one in sets]
   if len(set(names)) < len(names):
     raise ValueError(f'evaluation.sets: names occur twice: {names}')

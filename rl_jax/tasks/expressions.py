@@ -31,7 +31,7 @@ def evaluate(text: str, signs: bool = False) -> tuple[Fraction, list[int]]:
   Grammar: non-negative integers of at most 6 digits, binary + - * /,
   parentheses and spaces, at most 200 characters. Decimals, '**', '//' and
   everything else raise ExpressionError, so no result can be large.
-  signs: whether a minus may stand before a number or a parenthesis.
+  signs: whether a minus may precede a number or a parenthesis.
   """
   text = text.strip(' \n\t\r')
   if len(text) > MAX_CHARACTERS:

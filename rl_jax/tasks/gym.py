@@ -28,7 +28,7 @@ _JUDGED = itertools.count()  # calls of this process
 class ReasoningGym(Task):
   """Problems of `reasoning_gym.create_dataset(generator, **options)`.
 
-  Item i of a generator depends on seed + i alone, so the splits are consecutive
+  Item i of a generator depends only on seed + i, so the splits are consecutive
   ranges of one data set (another seed would repeat shifted items). Generators
   with few different problems can still repeat one.
 
@@ -52,7 +52,7 @@ class ReasoningGym(Task):
   reward_weights: dict[str, float] = base.outcome_only()
 
   def num_prompts(self, split: str) -> int:
-    """As configured."""
+    """The configured size."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

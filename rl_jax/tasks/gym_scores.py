@@ -1,9 +1,10 @@
-"""What answers to problems of reasoning-gym are worth.
+"""Scores of answers to problems of reasoning-gym.
 
 Its scorers were written for answers that mean no harm: some run the answer as
 Python, some take as long as the answer likes, raise on what they cannot read,
-or pay for what is no answer. So a scorer of the package sees only texts of the
-grammar of its generator, what it returns is checked, and a few are replaced.
+or pay for what is not an answer. So a scorer of the package sees only texts of
+the grammar of its generator, what it returns is checked, and a few are
+replaced.
 """
 
 import cmath
@@ -49,8 +50,8 @@ ONLY_PROBLEMS = frozenset(
     *('codeio', 'simple_equations'),
   }
 )
-# The right answer is one text: its beginning, and what follows it, is no right
-# answer, which the scorers of these do not see.
+# The right answer is one text: its beginning, and what follows it, is not a
+# right answer, which the scorers of these do not see.
 _ONE_TEXT = frozenset(
   {
     *('figlet_font', 'game_of_life', 'letter_jumble', 'spell_backward'),
@@ -69,7 +70,7 @@ _MOST_DISTANCE = 1_000_000  # cells of an edit distance
 
 
 def check_known(generator: str, dataset: Any) -> None:
-  """Raises ValueError if its scorer could run answers, and nobody has looked.
+  """Raises ValueError if its scorer could run answers and was not examined.
 
   So could one that a later version of the package has.
   """
@@ -105,7 +106,7 @@ def _source(module):
 def score(
   generator: str, dataset: Any, answer: str, entry: Mapping[str, Any]
 ) -> float | None:
-  """In [0, 1], 1 for a right answer; None if the answer is malformed."""
+  """A score in [0, 1], 1 for a right answer; None for a malformed one."""
   most = _FEWER_CHARACTERS.get(generator, _MOST_CHARACTERS)
   most = max(most, 4 * len(str(entry['answer'])))
   grammar = GRAMMARS.get(generator)
@@ -117,7 +118,7 @@ def score(
 def unchecked(
   generator: str, dataset: Any, answer: str, entry: Mapping[str, Any]
 ) -> float | None:
-  """As `score`, of a text that is no response: one of any grammar."""
+  """Like `score`, for a text that is not a response: one of any grammar."""
   try:
     if generator in _OWN:
       found = float(_OWN[generator](dataset, answer, entry))
@@ -197,7 +198,7 @@ def _close(answer, entry, most):
   """Whether the number is the right one, up to `most` and a thousandth."""
   found, right = answers.parse_number(answer), Fraction(entry['answer'])
   if found is None:
-    raise ValueError(f'{answer!r:.80} is no number')
+    raise ValueError(f'{answer!r:.80} is not a number')
   return abs(found - right) <= min(most, abs(right) / 1000)
 
 
@@ -241,7 +242,7 @@ def _real_solutions(dataset, answer, entry):
 
 
 def _conclusion(dataset, answer, entry):
-  """Of the variables of the problem: 2^n rows are tried for n of them."""
+  """Checks the variables first: 2^n rows are tried for n of them."""
   from reasoning_gym.logic import propositional_logic
 
   formula = propositional_logic.Expression.from_string(answer)

@@ -10,7 +10,7 @@ from rl_jax.tasks.wrapped import Wrapped
 
 @dataclasses.dataclass(frozen=True)
 class InMode(Wrapped):
-  """The task with the beginning of one of its `modes` behind every prompt.
+  """The task with the beginning of one of its `modes` after every prompt.
 
   The policy continues it, and the verifier judges both: accuracy in a mode that
   the user asks for (ARM calls it instruction-guided). For EvaluationSet.
@@ -37,7 +37,7 @@ class InMode(Wrapped):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of the task; the mode has been chosen."""
+    """The task's traits; the mode has been chosen."""
     return dataclasses.replace(super().traits, modes={})
 
   def example(self, split: str, index: int) -> Example:

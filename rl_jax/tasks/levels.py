@@ -47,7 +47,7 @@ class Levels(Task):
 
   @property
   def reward_weights(self) -> dict[str, float]:
-    """Those of every task."""
+    """The weights that all tasks share."""
     return self.tasks[0].reward_weights
 
   @property
@@ -60,11 +60,11 @@ class Levels(Task):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of the tasks as one."""
+    """The traits of the tasks as one."""
     return merged([task.traits for task in self.tasks])
 
   def prepare(self) -> None:
-    """That of every task."""
+    """Prepares every task."""
     for task in self.tasks:
       task.prepare()
 
@@ -77,7 +77,7 @@ class Levels(Task):
     return min(total, self.num_train // count * count)
 
   def example(self, split: str, index: int) -> Example:
-    """That of the level, under an index of its own."""
+    """The example of the level, under its own index."""
     base.check_index(self, split, index)
     own, level = divmod(index, len(self.tasks))
     example = self.tasks[level].example(split, own)
@@ -87,12 +87,12 @@ class Levels(Task):
     )
 
   def target(self, example: Example) -> str:
-    """As of the level."""
+    """The target of the level."""
     task, inner = self._inner(example)
     return task.target(inner)
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """As of the level."""
+    """The rewards of the level."""
     task, inner = self._inner(example)
     return task.reward(inner, response)
 

@@ -185,7 +185,7 @@ def _parts(text):
 
 
 def _parts_of_one(text):
-  """Of what is neither a list nor in brackets."""
+  """The kind and the parts of what is neither a list nor in brackets."""
   signs = relations.SIGN.findall(text)
   if not signs or '=' in signs:
     return 'scalar', [text]

@@ -2,7 +2,7 @@ r"""Whether an answer with the right value is copied from its question.
 
 \sqrt{12} is a form of 2\sqrt{3}, but not if the question asks to simplify it,
 in whatever spelling: (\sqrt{12}), 1\sqrt{12} and 12^{1/2} are the same tree.
-3/20 and 6/40 are no answer if \frac{3}{20} is to be written as a decimal.
+3/20 and 6/40 do not count if \frac{3}{20} is to be written as a decimal.
 """
 
 from fractions import Fraction
@@ -185,7 +185,7 @@ def _trees(question):
 
 @functools.lru_cache(maxsize=1024)
 def _keys_of(question):
-  """The keys of its equations, and of all parts that are no bare numbers."""
+  """The keys of its equations, and of all parts that are not bare numbers."""
   import sympy
 
   nodes = {

@@ -40,7 +40,7 @@ def scalars_equal(answer: str, gold: str) -> bool:
   try:
     return _written_out(found, right) and math_values.same(found, right)
   except (ArithmeticError, AttributeError, TypeError, ValueError):
-    return False  # what SymPy cannot compare is no number
+    return False  # what SymPy cannot compare is not a number
 
 
 def equations_equal(answer: list[str], gold: list[str]) -> bool:
@@ -359,7 +359,7 @@ def _is_power_of_number(tree):
 
 
 def _is_cancelled(tree):
-  """No number below divides out: neither 2pi / 2 nor (4k + 4) / 2 stands."""
+  """No number below divides out: neither 2pi / 2 nor (4k + 4) / 2 is left."""
   above, below, sums = 1, 1, []
   for base, exponent in _factors(tree):
     if base.is_Integer and exponent == 1:

@@ -78,7 +78,7 @@ def _matrix(match):
 
 
 def squeezed(text: str) -> str:
-  """Without spaces, but for those that keep 1 1/2 from being 11/2."""
+  """Removes spaces, but for those that keep 1 1/2 from being 11/2."""
   return re.sub(r'(?<!\d) +| +(?!\d)', '', re.sub(' +', ' ', text))
 
 
@@ -100,7 +100,7 @@ def balanced(text: str) -> bool:
 
 
 def split(text: str, separator: str) -> list[str]:
-  """At the separators outside of brackets."""
+  """Splits at the separators outside of brackets."""
   pieces, depth, begin = [], 0, 0
   for i, letter in enumerate(text):
     depth += (letter in _OPEN) - (letter in _CLOSE)

@@ -50,8 +50,8 @@ def read_message(
 ) -> dict[str, Any]:
   """{role, content} and those of FIELDS that the turn has.
 
-  content may be a list of parts {'type': 'text', 'text': ...}, which are laid
-  end to end; beside tool_calls, and only there, it may be empty or null.
+  content may be a list of parts {'type': 'text', 'text': ...}, which are
+  concatenated; beside tool_calls, and only there, it may be empty or null.
   """
   place = f'message {number} of field {field!r}'
   if not isinstance(value, Mapping):
@@ -97,13 +97,13 @@ def template_arguments(record: Mapping[str, Any], fail: Fail) -> dict[str, Any]:
     try:
       tools = json.loads(tools)
     except ValueError as error:
-      fail('wrong_type', f"field 'tools' is no JSON: {error}")
+      fail('wrong_type', f"field 'tools' is not JSON: {error}")
   if not isinstance(tools or [], (list, tuple)) or not all(
     isinstance(tool, Mapping) for tool in tools or ()
   ):
-    fail('wrong_type', "field 'tools' is no list of objects")
+    fail('wrong_type', "field 'tools' is not a list of objects")
   if not isinstance(more or {}, Mapping):
-    fail('wrong_type', "field 'chat_template_kwargs' is no object")
+    fail('wrong_type', "field 'chat_template_kwargs' is not an object")
   own = sorted({*_OWN, 'tools'} & set(more or ()))
   if own:
     fail('wrong_type', f"field 'chat_template_kwargs' sets {', '.join(own)}")

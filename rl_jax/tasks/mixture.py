@@ -9,7 +9,13 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example, Logged, Task, TaskTraits, merged
+from rl_jax.tasks.base import (
+  Example,
+  RecordedResponse,
+  Task,
+  TaskTraits,
+  merged,
+)
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.environments.base import Environment, is_environment
 
@@ -30,14 +36,14 @@ class MixturePart:
     base.require(self.task, 'MixturePart.task')
     if not re.fullmatch(r'[\w.-]+', self.name):
       raise ValueError(
-        f'MixturePart.name = {self.name!r}: letters, digits and _ . - alone'
+        f'MixturePart.name = {self.name!r}: only letters, digits and _ . -'
       )
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
 class Mixture(Task):
-  """Of all prompts that a run draws, part k has the share w_k / sum_j w_j.
+  """Several tasks: of all prompts drawn, part k has the share w_k / sum_j w_j.
 
     Mixture((MixturePart('gsm8k', QuestionAnswer(...), 3.0),
              MixturePart('sums', Arithmetic())))
@@ -45,7 +51,7 @@ class Mixture(Task):
 
   Shares are kept from the first draw on (`mixed_selector`); which prompts of a
   part come next is decided by the method's selector (default: a shuffled pass),
-  which sees this part alone. Ids are those of the parts one behind the other.
+  which sees this part only. Ids are those of the parts one after the other.
   A response is judged by its part: the reward is the part's weighted sum
   (component `weighted`), and its components are kept. Components that only some
   parts have are 0 in the rows of others. If a part has episodes, responses to
@@ -76,9 +82,9 @@ class Mixture(Task):
     return {TOTAL: 1.0}
 
   @property
-  def num_logged(self) -> int:
-    """Of every part; raises ValueError where they differ."""
-    found = {part.name: part.task.num_logged for part in self.parts}
+  def num_recorded(self) -> int:
+    """The number of responses of a prompt; ValueError if parts differ."""
+    found = {part.name: part.task.num_recorded for part in self.parts}
     if len(set(found.values())) > 1:
       raise ValueError(
         f'Mixture.parts: the data have {found} responses to a prompt: as many '
@@ -99,7 +105,7 @@ class Mixture(Task):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of the parts as one; the form of episodes is theirs."""
+    """The traits of the parts as one; the form of episodes is theirs."""
     tasks = [part.task for part in self.parts]
     forms = [task.traits for task in tasks if is_environment(task)]
     return merged([task.traits for task in tasks], *forms[:1])
@@ -107,12 +113,12 @@ class Mixture(Task):
   def supports(self, name: str) -> bool:
     """Episodes and records if any part has them, hints if all have."""
     parts = [part.task.supports(name) for part in self.parts]
-    if name in ('make', 'logged'):
+    if name in ('make', 'recorded'):
       return any(parts)
     return name in ('reward', 'target') or (name == 'hinted' and all(parts))
 
   def num_prompts(self, split: str) -> int:
-    """Of all parts."""
+    """The number of prompts of all parts."""
     return sum(self.sizes(split))
 
   def sizes(self, split: str) -> list[int]:
@@ -134,21 +140,21 @@ class Mixture(Task):
     return _marked(example, index, {base.PART: part.name, _OWN_ID: own})
 
   def target(self, example: Example) -> str:
-    """As of the part."""
+    """The target by the part's task."""
     return self.task_of(example).target(self._inner(example))
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
-    """As of the part."""
-    return self.task_of(example).logged(self._inner(example))
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    """The responses that the part's data hold."""
+    return self.task_of(example).recorded(self._inner(example))
 
   def hinted(self, example: Example) -> Example:
-    """As of the part."""
+    """The example with the part's hint."""
     changed = self.task_of(example).hinted(self._inner(example))
     marks = {name: example.meta[name] for name in (base.PART, _OWN_ID)}
     return _marked(changed, example.id, marks)
 
   def prepare(self) -> None:
-    """That of every part."""
+    """Prepares every part."""
     for part in self.parts:
       part.task.prepare()
 

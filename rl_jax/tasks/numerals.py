@@ -12,7 +12,7 @@ QUOTIENT, MIXED = 'quotient', 'mixed'
 FRACTIONS = frozenset({QUOTIENT, MIXED})
 # Forms in which an integer still waits to be computed.
 OPEN_FORMS = FRACTIONS | {UNSCALED}
-# Forms that nobody writes for a rounded number.
+# Forms that are never written for a rounded number.
 EXACT_FORMS = FRACTIONS | {REPEATING}
 
 # Spaces of a given width, and marks that never separate two numbers of a list.
@@ -24,7 +24,7 @@ MARKS = (
   r'\{,\}|,\\!\s*+|\\!,|\\(?:text|mathord)\{,\}|'
   "['\u2019\uff0c\u066c]|\\\\?_"
 )
-# Digits with what may stand between them: one number, if it can be read.
+# Digits with what may be between them: one number, if it can be read.
 CHAIN = rf'\d++(?:(?:{THIN}|{MARKS}|[.,])\d++)*+'
 _CHAIN = re.compile(CHAIN, re.ASCII)
 _CHAIN_OF_FORMULA = re.compile(CHAIN.replace('|[.,]', r'|\.'), re.ASCII)
@@ -97,7 +97,7 @@ def joined(text: str, commas: bool = True) -> str:
 
 
 def plain_digits(chain: str) -> str | None:
-  """1234.5 for 1,234.5; None for what is no single number."""
+  """1234.5 for 1,234.5; None for what is not a single number."""
   if _DOTTED.fullmatch(chain):
     return chain.replace('.', '')
   if _GROUPED.fullmatch(chain) or _FINE.fullmatch(chain):
@@ -152,7 +152,7 @@ def _quotient(match):
   return Numeral(-value if sign == '-' else value, form)
 
 
-def equal(found: Numeral, right: Numeral, tolerance: float) -> bool:
+def equal(given: Numeral, right: Numeral, tolerance: float) -> bool:
   """True if both have the same value, as exactly as their forms state it.
 
     |found - right| <= tolerance * min(1, 10^d), d the digits of |right| before
@@ -162,8 +162,8 @@ def equal(found: Numeral, right: Numeral, tolerance: float) -> bool:
   number is, and for six digits after the point above 1. An integer, 0 too,
   must be met exactly, and so must a quotient by another one.
   """
-  value, (gold, form) = found.value, right
-  exact = gold.denominator == 1 or {found.form, form} <= EXACT_FORMS
+  value, (gold, form) = given.value, right
+  exact = gold.denominator == 1 or {given.form, form} <= EXACT_FORMS
   if exact or value == gold:
     return value == gold
   leading = (Decimal(gold.numerator) / Decimal(gold.denominator)).adjusted()

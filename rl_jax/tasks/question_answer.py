@@ -45,9 +45,9 @@ class QuestionAnswer(Task):
     template. If `answer` is one field, it may hold a list: a response is right
     if it meets one of its values. answer='': the rows have no right answers,
     and the outcome is 0 unless a reward function says another.
-  gold: where the right answer stands in the answer field (a mode of
+  gold: where the right answer is in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
-  extract: where the answer stands in the response, prefill included.
+  extract: where the answer is in the response, prefill included.
   verifier: 'number' compares plain numbers, integers exactly and others
     within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
     for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
@@ -58,7 +58,7 @@ class QuestionAnswer(Task):
     expression of integers (see `expressions`) whose exact value must be the
     right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
-    splits without a source of their own: the last rows of the file ('last':
+    splits without their own source: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
     hash of the question ('hash', independent of the order of rows).
   id_field: a field that must not repeat, or ''.
@@ -66,7 +66,7 @@ class QuestionAnswer(Task):
     counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
     object, missing field, wrong type, empty question, a right answer that the
     verifier cannot parse, repeated id, more than max_row_bytes. ('math' takes
-    5 ms at start-up for each right answer that is no plain number, and needs
+    5 ms at start-up for each right answer that is not a plain number, and needs
     verifier.num_workers > 0.)
 
   clusters: adds the component `cluster_id`, which methods read that compare
@@ -111,7 +111,7 @@ class QuestionAnswer(Task):
     if not rows_lib.fields_of(self.question):
       raise ValueError(
         f'QuestionAnswer.question = {self.question!r} names no field of the '
-        "rows; a field stands in braces: '{question}'"
+        "rows; a field is in braces: '{question}'"
       )
     for split in ('validation', 'test'):
       if (
@@ -168,11 +168,11 @@ class QuestionAnswer(Task):
       ) from None
 
   def hinted(self, example: Example) -> Example:
-    """With the first line of the solution as a hint below the question."""
+    """Adds the first line of the solution as a hint below the question."""
     return self.hinted_by(example, 0.0)
 
   def hinted_by(self, example: Example, share: float) -> Example:
-    """With that share of the solution's lines, at least one and never all."""
+    """Adds that share of the solution's lines, at least one and never all."""
     lines = example.meta['solution'].strip().split('\n')
     count = min(math.ceil(share * len(lines)), len(lines) - 1)
     hint = '\n'.join(lines[: max(1, count)])
@@ -182,7 +182,7 @@ class QuestionAnswer(Task):
   def with_examples(
     self, example: Example, solved: Sequence[tuple[Example, str]]
   ) -> Example:
-    """Behind solved questions: turns of a chat, or prompts with responses."""
+    """Adds solved questions: turns of a chat, or prompts with responses."""
     if isinstance(self.template, ChatTemplate):
       shots = tuple(
         (e.meta['question'], f'{e.prefill}{text}'.strip()) for e, text in solved

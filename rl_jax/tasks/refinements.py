@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.joined_pairs import JoinedTexts
 
 QUESTION, REFERENCE = 'question', 'reference'  # in Example.meta
@@ -36,7 +36,7 @@ class Refinements(JoinedTexts):
     'hinted_by',
     'with_examples',
   )
-  num_logged = 1
+  num_recorded = 1
 
   shown: str = chosen('rejected', ('rejected', 'data'))
   references: dict[str, str] = dataclasses.field(
@@ -50,7 +50,7 @@ class Refinements(JoinedTexts):
       base.check_split(split)
 
   def num_prompts(self, split: str) -> int:
-    """Of the task, as many as have a reference."""
+    """The number of the task's prompts that have a reference."""
     base.check_split(split)
     count = self.task.num_prompts(split)
     if self.references:
@@ -59,7 +59,7 @@ class Refinements(JoinedTexts):
     return count
 
   def example(self, split: str, index: int) -> Example:
-    """The task's, with the reference behind its prompt."""
+    """The task's, with the reference after its prompt."""
     base.check_index(self, split, index)
     found = self.task.example(split, index)
     if found.messages or found.prefill or found.parts:
@@ -79,16 +79,15 @@ class Refinements(JoinedTexts):
       meta={**found.meta, QUESTION: found.prompt, REFERENCE: reference},
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The chosen response."""
     return self.pair(_inner(example))[:1]
 
   def target(self, example: Example) -> str:
-    """That of the task."""
     return self.task.target(_inner(example))
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """That of the task, whatever the reference is."""
+    """The task's rewards, whatever the reference is."""
     return self.task.reward(_inner(example), response)
 
 
@@ -102,7 +101,7 @@ def _inner(example: Example) -> Example:
 
 @functools.lru_cache
 def _responses(path: str) -> tuple[str, ...]:
-  """Of all prompts of a split, in their order."""
+  """The responses to all prompts of a split, in their order."""
   with open(path, encoding='utf-8') as file:
     try:
       found = json.load(file)['responses']
@@ -110,7 +109,7 @@ def _responses(path: str) -> tuple[str, ...]:
       found = None
   if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
     raise ValueError(
-      f'Refinements.references: {path} is no file of experiments.evaluate '
+      f'Refinements.references: {path} is not a file of experiments.evaluate '
       '--out: expected {"responses": [texts]}'
     )
   return tuple(found)

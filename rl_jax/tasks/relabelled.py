@@ -17,8 +17,8 @@ class Relabelled(Wrapped):
 
     prompt = tag + translated prompt,  '12+9=' -> 'Bbc+j=' with a, b, .. for 0..
 
-  symbols[i] becomes letters[i]; a letter that is no symbol becomes a symbol
-  that is no letter, in this order, so that no two texts become the same.
+  symbols[i] becomes letters[i]; a letter that is not a symbol becomes a symbol
+  that is not a letter, in this order, so that no two texts become the same.
   Responses are translated back and judged by the task. With `error` each of
   their symbols is first mistaken for another one with this chance, by the hash
   of seed, prompt and response: the judge reads a bad translation.
@@ -57,7 +57,7 @@ class Relabelled(Wrapped):
 
   @property
   def alphabet(self) -> str | None:
-    """That of the task, translated, and the tag; None if it has none."""
+    """The task's alphabet, translated, and the tag; None if it has none."""
     known = self.task.alphabet
     if known is None:
       return None
@@ -82,11 +82,11 @@ class Relabelled(Wrapped):
     )
 
   def target(self, example: Example) -> str:
-    """That of the task, translated."""
+    """The task's target, translated."""
     return self._written(self.task.target(self._inner(example)))
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
-    """Of the task, for the response translated back."""
+    """The task's rewards for the response translated back."""
     text = self._read(response)
     if self.error:
       stream = draws.Draws('relabelled', self.seed, example.prompt, response)

@@ -1,4 +1,4 @@
-"""Forms of reward functions: ours, TRL's and verl's, told apart by parameters.
+"""Forms of reward functions, by their parameters: ours, TRL's and verl's.
 
   ours   (example, response) -> a number, or a dict of numbers with `reward`
   TRL    (prompts, completions, **columns) -> a list with a number for each
@@ -50,7 +50,7 @@ _Kind = inspect.Parameter
 
 
 class Form(enum.Enum):
-  """Whose parameters a function has."""
+  """The library whose parameters a function has."""
 
   OURS = 'ours'
   TRL = 'TRL'
@@ -60,7 +60,7 @@ class Form(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-  """What a function says of a response.
+  """The judgement of a function on a response.
 
   reward: None where the function does not apply. more: what else it measured.
   """
@@ -96,7 +96,7 @@ class JudgingFunction:
 
   @functools.cached_property
   def form(self) -> Form:
-    """By the names of the parameters."""
+    """The form, by the names of the parameters."""
     names = self._parameters
     if 'solution_strs' in names:
       return Form.VERL_LISTS
@@ -200,7 +200,7 @@ class JudgingFunction:
     return Judged(None if reward is None else self._number(reward, 'reward'))
 
   def _verl(self, value) -> Judged:
-    """Of a dict `acc` is what evaluation counts; texts are left out."""
+    """Judges a number or a dict, of which `acc` counts; texts are dropped."""
     if not isinstance(value, Mapping):
       return Judged(self._number(value, 'score'))
     if 'score' not in value:

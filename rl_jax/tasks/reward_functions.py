@@ -17,7 +17,7 @@ _OF_ROWS = (PreferenceRows, PromptResponse, QuestionAnswer)
 
 
 class NotApplicableError(ValueError):
-  """All functions returned None: nobody says what the response is worth."""
+  """All functions returned None: nothing says what the response is worth."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,7 @@ class RewardFunctions(wrapped.Wrapped):
 
   @property
   def reward_weights(self) -> dict[str, float]:
-    """Those of the functions, and those of the task times task_weight."""
+    """The weights of the functions, and the task's times task_weight."""
     own = {
       name: self.task_weight * weight
       for name, weight in self.task.reward_weights.items()

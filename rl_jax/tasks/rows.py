@@ -47,7 +47,7 @@ class Rows(Sequence):
   """The usable rows of one source, and what was skipped, by kind.
 
   A row is made when it is asked for: memory holds the texts once, in UTF-8,
-  80 bytes a row, and what is no text pickled. Hashed by identity.
+  80 bytes a row, and what is not text pickled. Hashed by identity.
   """
 
   def __init__(self):
@@ -239,8 +239,8 @@ def only_field(template: str) -> str | None:
 def fill(template: str, record: Mapping[str, Any], where: str) -> str:
   """Fills in the fields that a template such as '{Body} {Question}' names.
 
-  Braces are literal around what is no field and does not look like the name of
-  one; of all braces of a template, one pair at least must hold a field.
+  Braces are literal around what is not a field and does not look like the name
+  of one; of all braces of a template, one pair at least must hold a field.
 
   Raises: BadRowError if a field is missing or is neither text nor a number.
   """
@@ -249,7 +249,7 @@ def fill(template: str, record: Mapping[str, Any], where: str) -> str:
 
   def value(match):
     name = match[1]
-    # As in \boxed{your answer}, braces behind a letter are an argument.
+    # As in \boxed{your answer}, braces after a letter are an argument.
     argument = match.string[: match.start()][-1:].isalpha()
     looks = _WORD.fullmatch(name) or (_WORDS.fullmatch(name) and not argument)
     if _has(record, name) or looks or not any_known:
@@ -322,7 +322,7 @@ def _is_index(value, part):
 
 
 def _missing(name, record, value, path, where):
-  """The error for a field that is not there; value: what stands at `path`."""
+  """The error for a field that is not there; value: what is at `path`."""
   present = f'present: {sorted(map(str, record))}'
   if path:
     kind = type(value).__name__

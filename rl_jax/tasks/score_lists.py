@@ -13,7 +13,7 @@ from rl_jax.tasks.base import Example
 _THOUGHT = re.compile(r'<think>(.*?)</think>', re.DOTALL)
 _OBJECT = re.compile(r'\{[^{}]*\}')
 _FRAC = re.compile(r'\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}')
-# Of '7-8' the last number is 8: a dash after a digit is no sign.
+# Of '7-8' the last number is 8: a dash after a digit is not a sign.
 _SCORE = re.compile(
   rf'((?:(?<!\d)-)?)({numerals.CHAIN})'
   rf'(?:\s?(?:/|out\s?of|of)\s?({numerals.CHAIN}))?',
@@ -55,7 +55,8 @@ def last_score(
 def named_scores(
   text: str, count: int, span: tuple[float, float] | None = None
 ) -> list[float] | None:
-  """Of the names 1 to count in the last JSON object; None: not all there.
+  """Scores of the names 1 to count in the last JSON object; None if one is
+  missing.
 
   span: the least and the largest score; others are not read.
   """
@@ -113,11 +114,11 @@ def reward_anything(example: Example, response: str) -> dict[str, float]:
 
 
 def reward_anything_form(example: Example, response: str) -> float:
-  """In [0, 1]: thinking, then a JSON object of scores and a ranking.
+  """A score in [0, 1] of thinking, then a JSON object of scores and a ranking.
 
-    0.15  <think> and </think> (one of them alone: 0.05)
+    0.15  <think> and </think> (one of them only: 0.05)
     0.05  more than 50 characters between them
-    0.20  a JSON object behind them; 0.15 if other text surrounds it
+    0.20  a JSON object after them; 0.15 if other text surrounds it
     0.10  its key "scores"            0.10  its key "best-to-worst"
     0.20  times the share of the names 1, 2, ... that have a score
     0.20  times the share of neighbours in the ranking that the scores order

@@ -36,7 +36,7 @@ def read_jsonl(path: str, max_row_bytes: int) -> Iterator[Record]:
   """Rows of a file, numbered from 1; blank lines are ignored."""
   check_exists(path)
   if not os.path.isfile(path):
-    raise ValueError(f'{path} is no file of rows')
+    raise ValueError(f'{path} is not a file of rows')
   with open(path, 'rb') as f:
     number, file = 0, f'{path}:'
     while line := f.readline(max_row_bytes + 1):
@@ -75,9 +75,9 @@ def read_csv(path: str, max_row_bytes: int) -> Iterator[Record]:
   """
   check_exists(path)
   if not os.path.isfile(path):
-    raise ValueError(f'{path} is no file of rows')
+    raise ValueError(f'{path} is not a file of rows')
   csv.field_size_limit(sys.maxsize)  # max_row_bytes is the limit
-  # What is no UTF-8 becomes what cannot be encoded again: a bad row.
+  # What is not UTF-8 becomes what cannot be encoded again: a bad row.
   how = {'encoding': 'utf-8-sig', 'errors': 'surrogateescape', 'newline': ''}
   with open(path, **how) as f:
     dialect = 'excel-tab' if path.endswith('.tsv') else 'excel'
@@ -88,7 +88,7 @@ def read_csv(path: str, max_row_bytes: int) -> Iterator[Record]:
     except csv.Error as error:
       raise ValueError(f'{path}:1: {error}') from error
     if len(set(names)) != len(names) or not all(map(str.strip, names)):
-      raise ValueError(f'{path}:1: {names} are no names of columns')
+      raise ValueError(f'{path}:1: {names} are not names of columns')
     while True:
       number = rows.line_num + 1
       try:

@@ -43,11 +43,11 @@ class ChatTemplate:
 
   `shots` are worked examples, (user, assistant) pairs in front of the question.
   Of a prompt that is a conversation the last turn, if it is the user's, is the
-  question; turns of the data stand between the shots and it.
-  `prefill` opens the assistant's turn: it is part of the prompt for the policy
-  and part of the answer for the verifier. `arguments` are variables of the
-  model's own template: {'enable_thinking': False} for Qwen3. Templates that
-  write today's date get a fixed one (models.chat_template.DATE), or the one of
+  question; turns of the data come between the shots and it. `prefill` opens the
+  assistant's turn: it is part of the prompt for the policy and part of the
+  answer for the verifier. `arguments` are variables of the model's own
+  template: {'enable_thinking': False} for Qwen3. Templates that write today's
+  date get a fixed one (models.chat_template.DATE), or the one of
   {'strftime_now': '2025-06-30'}: prompts do not depend on the day.
   """
 
@@ -109,13 +109,13 @@ def render_prompt(example: Example, tokenizer: Any) -> str:
 
 
 def encode_prompt(example: Example, tokenizer: Any) -> list[int]:
-  """Token ids of render_prompt; special tokens are read in templates alone."""
+  """Token ids of render_prompt; special tokens are read in templates only."""
   if example.messages:
     return tokenizer.encode_chat(
       list(example.messages), example.prefill, **example.arguments
     )
   parts = example.parts or ('', example.prompt)
-  if len(parts) % 2:  # prefill stands where a template does
+  if len(parts) % 2:  # prefill comes where a template does
     parts = (*parts, '')
   return tokenizer.encode_prompt((*parts, example.prefill))
 

@@ -28,7 +28,7 @@ class Counted(wrapped.Wrapped):
 
   @property
   def traits(self) -> base.TaskTraits:
-    """Those of the task; rewards have `cluster_id`."""
+    """The task's traits; rewards have `cluster_id`."""
     return dataclasses.replace(super().traits, clusters=True)
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
@@ -70,7 +70,7 @@ def counted(task: Any, setting: str) -> Any:
 
 
 def _counted_parts(mixture, setting):
-  """With cluster ids in all parts, if one has them."""
+  """The mixture with cluster ids in all parts, if one has them."""
   tasks = [counted(part.task, setting) for part in mixture.parts]
   if tasks == [part.task for part in mixture.parts]:
     return mixture

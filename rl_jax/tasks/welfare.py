@@ -59,7 +59,8 @@ def gtalign(example: Example, response: str) -> dict[str, float]:
 
 
 def payoff_share(text: str) -> float | None:
-  """The share of twelve tests that the payoffs pass; None: they are no payoffs.
+  """The share of twelve tests that the payoffs pass; None: they are not
+  payoffs.
 
   Payoffs that are all equal pass none: nothing was weighed.
   """

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example, Logged, Task, TaskTraits
+from rl_jax.tasks.base import Example, RecordedResponse, Task, TaskTraits
 from rl_jax.tasks.episodes import DeviceReply, Environment
 
 
@@ -35,37 +35,30 @@ class Wrapped(Task, is_base=True):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of the task."""
     return self.inner.traits
 
   @property
   def reward_weights(self) -> Mapping[str, float]:
-    """Those of the task."""
     return self.inner.reward_weights
 
   @property
   def alphabet(self) -> str | tuple[str, ...] | None:
-    """That of the task."""
     return self.inner.alphabet
 
   @property
   def template(self) -> Any:
-    """That of the task."""
     return self.inner.template
 
   @property
-  def num_logged(self) -> int:
-    """That of the task."""
-    return self.inner.num_logged
+  def num_recorded(self) -> int:
+    return self.inner.num_recorded
 
   @property
   def annotators(self) -> int | None:
-    """That of the task."""
     return self.inner.annotators
 
   @property
   def code_modules(self) -> tuple[str, ...]:
-    """Those of the task."""
     return self.inner.code_modules
 
   def supports(self, name: str) -> bool:
@@ -74,61 +67,50 @@ class Wrapped(Task, is_base=True):
     return passed or super().supports(name)
 
   def num_prompts(self, split: str) -> int:
-    """As of the task."""
     return self.inner.num_prompts(split)
 
   def example(self, split: str, index: int) -> Example:
-    """As of the task."""
     return self.inner.example(split, index)
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
-    """As of the task."""
     return self.inner.reward(example, response)
 
   def target(self, example: Example) -> str:
-    """As of the task."""
     return self.inner.target(example)
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
-    """As of the task."""
-    return self.inner.logged(example)
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    return self.inner.recorded(example)
 
   def prepare(self) -> None:
-    """As of the task."""
     self.inner.prepare()
 
   def as_read(self, text: str) -> str:
-    """As of the task."""
     return self.inner.as_read(text)
 
   def hinted(self, example: Example) -> Example:
-    """As of the task."""
     return self.inner.hinted(example)
 
   def hinted_by(self, example: Example, share: float) -> Example:
-    """As of the task."""
     return self.inner.hinted_by(example, share)
 
   def with_examples(
     self, example: Example, solved: Sequence[tuple[Example, str]]
   ) -> Example:
-    """As of the task."""
     return self.inner.with_examples(example, solved)
 
   def task_of(self, example: Example) -> Task:
-    """As of the task, if that is several."""
+    """The task of the example, if there are several."""
     found = self.inner.task_of(example)
     return self if found is self.inner else found
 
   def sizes(self, split: str) -> list[int]:
-    """Those of the task, unless the class has other prompts."""
+    """The sizes of the task, unless the class has other prompts."""
     sizes, count = self.inner.sizes(split), self.num_prompts(split)
     return sizes if sum(sizes) == count else [count]
 
   def device_answers(
     self, examples: Sequence[Example], tokenizer: Any
   ) -> tuple[Any, Any]:
-    """As of the task."""
     return self.inner.device_answers(examples, tokenizer)
 
   def reward_device(
@@ -139,7 +121,6 @@ class Wrapped(Task, is_base=True):
     answer_length_B: Any,
     tokenizer: Any,
   ) -> dict[str, Any]:
-    """As of the task."""
     return self.inner.reward_device(
       response_BT, length_B, answer_BA, answer_length_B, tokenizer
     )
@@ -147,19 +128,15 @@ class Wrapped(Task, is_base=True):
   def row_inputs_device(
     self, response_BT: Any, length_B: Any, tokenizer: Any
   ) -> dict[str, Any]:
-    """As of the task."""
     return self.inner.row_inputs_device(response_BT, length_B, tokenizer)
 
   def make(self, example: Example) -> Environment:
-    """As of the task."""
     return self.inner.make(example)
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
-    """As of the task."""
     return self.inner.begin_device(answer_BA)
 
   def step_device(
     self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
   ) -> tuple[Any, DeviceReply]:
-    """As of the task."""
     return self.inner.step_device(state, action_BA, length_B, tokenizer)

@@ -8,6 +8,7 @@ all of them and compares what the environment says with what it said before.
 from collections.abc import Callable, Sequence
 import dataclasses
 import hashlib
+import importlib
 import json
 from numbers import Integral
 import os
@@ -190,6 +191,8 @@ class Host:
   def __init__(self, task: Any):
     self._task = task
     self._swaps = task.traits.global_random
+    if self._swaps:  # or a tool that imports it later draws without a seed
+      importlib.import_module('numpy.random')
     self._repeats = task.traits.deterministic
     self.live: dict[Any, tuple[Any, int | None, Any]] = {}
     self._round: int | None = None

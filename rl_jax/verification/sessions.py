@@ -29,7 +29,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Answer(Result):
-  """What an environment said, fields of a Reply; None unless kind is 'ok'.
+  """The reply of an environment, fields of a Reply; None unless kind is 'ok'.
 
   error: it raised. invalid: it returned no Reply, or one with wrong types, with
   a number that is not finite or huge, or with too long a text. timeout: its

@@ -1,4 +1,4 @@
-"""What pools of worker processes share: their counts, processes and end."""
+"""The base of pools of worker processes: counts, processes and their end."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""Worlds: small tasks of our own, in which one mechanism can act."""
+"""Worlds: small built-in tasks, in each of which one mechanism can act."""
 
 from rl_jax.worlds.advised_key_door import AdvisedKeyDoor as AdvisedKeyDoor
 from rl_jax.worlds.arithmetic import Arithmetic as Arithmetic
@@ -19,16 +19,16 @@ from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
 from rl_jax.worlds.multiple_choice import MultipleChoice as MultipleChoice
+from rl_jax.worlds.narrated_key_door import NarratedKeyDoor as NarratedKeyDoor
 from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
 from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
-from rl_jax.worlds.recorded_episodes import LoggedEpisodes as LoggedEpisodes
+from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
 from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
-from rl_jax.worlds.recorded_moves import LoggedMoves as LoggedMoves
+from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
-from rl_jax.worlds.told_key_door import ToldKeyDoor as ToldKeyDoor
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
 from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums

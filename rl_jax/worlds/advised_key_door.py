@@ -11,7 +11,7 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 from rl_jax.worlds.key_door import ACTIONS, KeyDoor, Layout
-from rl_jax.worlds.key_door_words import HOLDS, State, told
+from rl_jax.worlds.key_door_words import HOLDS, State, observed
 
 SUBGOALS = 'KDG'  # to have the key, an open door, to be at the goal
 _RATE, _EXPLORE, _DISCOUNT, _LONGEST = 0.5, 0.3, 0.9, 50
@@ -26,7 +26,7 @@ class AdvisedKeyDoor(EnvironmentTask):
   Q-learning in the grid of the episode for `learned` steps in all; where a
   table says nothing its actions are random. It stops at its sub-goal, and says
   where it is as KeyDoor does; any other text moves nothing. listens=False: it
-  has one table, of the goal alone, of as many steps, and hears nothing.
+  has one table, of the goal only, of as many steps, and hears nothing.
   Components: `outcome` 1 at the goal, `progress` 1/2 for the key and 1/2 for
   the door, `steps` taken, `followed` sigmoid(10 (cos(sub-goal, what was
   reached) - 0.1)) over the three sub-goals, of weight 0 by default.
@@ -51,7 +51,7 @@ class AdvisedKeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     digits = ''.join(map(str, range(self.size)))
     return digits + ''.join(sorted(set('kdg:>' + HOLDS + self.letters)))
 
@@ -60,7 +60,7 @@ class AdvisedKeyDoor(EnvironmentTask):
     return KeyDoor(size=self.size).layout(seed)
 
   def example(self, split: str, index: int) -> Example:
-    """Those of KeyDoor."""
+    """The example of KeyDoor."""
     sizes = {'num_train': self.num_train, 'num_held_out': self.num_held_out}
     task = KeyDoor(size=self.size, seed=self.seed, **sizes)
     return task.example(split, index)
@@ -81,12 +81,14 @@ class Advised(Environment):
     self._task = task
 
   def reset(self, seed: int) -> Reply:
-    """At the start, with empty hands."""
+    """Starts with empty hands."""
     task = self._task
     self._layout, self._seed = task.layout(seed), seed
     self._state, self._taken = (*self._layout.start, 0), 0
     self._tables = action_values(task.size, seed, task.learned, task.listens)
-    return Reply(self._layout.told() + told(self._state), state=self._state)
+    return Reply(
+      self._layout.described() + observed(self._state), state=self._state
+    )
 
   def step(self, action: str) -> Reply:
     """What the agent makes of a sub-goal."""
@@ -103,7 +105,7 @@ class Advised(Environment):
     size = math.sqrt(sum(events))
     cosine = events[wanted] / size if wanted is not None and size else 0.0
     return Reply(
-      told(self._state),
+      observed(self._state),
       rewards={
         base.OUTCOME: float(done),
         'progress': (self._state[2] - before[2]) / 2,
@@ -144,12 +146,12 @@ def reached(layout: Layout, state: State, subgoal: int) -> int:
 def action_values(
   size: int, seed: int, steps: int, listens: bool
 ) -> tuple[dict[State, np.ndarray], ...]:
-  """Q of every sub-goal, or of the goal alone; by state, [actions].
+  """Q of every sub-goal, or of the goal only; by state, [actions].
 
     Q(s, a) += rate (r + discount max_b Q(s', b) - Q(s, a)),  r = 1 at its goal
 
   Tables share the steps equally. An episode begins in a random state that has
-  the sub-goal before it, or at the start for the goal alone.
+  the sub-goal before it, or at the start for the goal only.
   """
   layout = KeyDoor(size=size).layout(seed)
   subgoals = range(len(SUBGOALS)) if listens else (len(SUBGOALS) - 1,)

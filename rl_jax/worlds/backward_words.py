@@ -26,7 +26,7 @@ class BackwardWords(Task):
   alphabet = 'abcdefgh='  # for a character tokenizer
 
   def num_prompts(self, split: str) -> int:
-    """As configured."""
+    """The configured size."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

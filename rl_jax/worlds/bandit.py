@@ -21,7 +21,7 @@ class Bandit(NumberedAnswers):
 
   Every context has one best action. Components: `outcome` is 1 for the best
   action, else 0; `value` is 1 for the best action and a fixed number in
-  [0, max_other) for each other one. Both depend on the seed alone, and both
+  [0, max_other) for each other one. Both depend only on the seed, and both
   have the optimum 1 in every context. Anything but one action letter gets 0.
   All splits have the same contexts.
   """
@@ -64,13 +64,13 @@ class Bandit(NumberedAnswers):
     return example.answer
 
   def hinted(self, example: Example) -> Example:
-    """With the best action behind the context: 'Cf'."""
+    """Adds the best action after the context: 'Cf'."""
     return dataclasses.replace(example, prompt=example.prompt + example.answer)
 
   def with_examples(
     self, example: Example, solved: Sequence[tuple[Example, str]]
   ) -> Example:
-    """Behind solved contexts, each with its action: 'AbC'."""
+    """Puts solved contexts, each with its action, before the prompt: 'AbC'."""
     shown = ''.join(f'{e.prompt}{text}' for e, text in solved)
     return dataclasses.replace(example, prompt=shown + example.prompt)
 

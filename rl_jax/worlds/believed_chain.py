@@ -24,8 +24,8 @@ class BelievedChain(Chain):
   sampling; what is learned of a fact holds in every problem, held-out ones too.
 
   Components as those of Chain, but `outcome` and `hit_rank` are 1 only if the
-  expression's steps stand, equal, at their places, besides the right digit: a
-  guess earns nothing.
+  expression's steps are there, equal, at their places, besides the right digit:
+  a guess earns nothing.
   """
 
   doubt: float = ranged(3.0, 0.0)
@@ -63,7 +63,7 @@ def _belief(seed, doubt, left, operation, right):
 
 
 def _proved(found):
-  """Without the outcome of responses whose steps are not all right."""
+  """Removes the outcome of responses whose steps are not all right."""
   proved = found['steps'] == 1.0
   return found | {
     name: found[name] * proved for name in (base.OUTCOME, 'hit_rank')

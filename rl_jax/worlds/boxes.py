@@ -51,7 +51,7 @@ class Boxes(Task):
     return '0123456789.,;=' + string.ascii_lowercase[: self.num_elements]
 
   def num_prompts(self, split: str) -> int:
-    """As configured: screens are drawn, not listed."""
+    """The configured size: screens are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

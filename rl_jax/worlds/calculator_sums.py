@@ -41,7 +41,7 @@ class Calculator(Task):
   alphabet = '0123456789+-=;[]'
 
   def num_prompts(self, split: str) -> int:
-    """As configured: sums are drawn, not listed."""
+    """The configured size: sums are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

@@ -26,11 +26,12 @@ class Chain(Task):
   """Prompt '3+4*2=', response '<3+4=7;7*2=4>4', or a guess: '4'.
 
   Operations apply from left to right, each modulo 10, to single digits. The
-  whole response must be a digit, behind any number of steps between < and >
+  whole response must be a digit, after any number of steps between < and >
   that `;` separates. Components:
     outcome: 1 if the digit is the value of the expression.
     format: 1 if the response has the form.
-    steps: share of the expression's steps that stand, equal, at their place.
+    steps: share of the expression's steps that are there, equal, at their
+      place.
     mode: 0 is a guess, 1 a thought, 2 more steps than operations. Without the
       form it is read off the first character, a digit or <; else 3.
     guessed: 1 if the mode is 0.
@@ -39,7 +40,7 @@ class Chain(Task):
     cluster_id: the digit, or -1. num_answers: 1, or -1 without a digit.
     hit_rank: 1 if it is right. difficulty: operations over max_operations.
   All but `outcome` weigh nothing by default; `row_inputs` explains those
-  behind `steps`. What tokens are part of is said by `row_inputs_device`.
+  after `steps`. What tokens are part of is said by `row_inputs_device`.
 
   With `controls` the first character of a response chooses its mode: '=4' is a
   guess, '+<3+4=7;7*2=4>4' a thought, '*<...>4' one that the teacher writes
@@ -53,7 +54,7 @@ class Chain(Task):
   `target` is the whole solution. With guesses, slips or rechecks it is that of
   an imperfect teacher, for a warm start that leaves something to learn: a
   share `guesses` answers at once, rightly; in a thought a share `slips` of the
-  steps has another result, with which the thought goes on; a share `rechecks`
+  steps has another result, with which the thought continues; a share `rechecks`
   writes all steps twice.
   """
 
@@ -82,7 +83,7 @@ class Chain(Task):
     return TaskTraits(modes=dict(MODES) if self.controls else {})
 
   def num_prompts(self, split: str) -> int:
-    """As configured: problems are drawn, not listed."""
+    """The configured size: problems are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
@@ -115,11 +116,11 @@ class Chain(Task):
     return f'{control[mode]}<{";".join(written)}>{last}'
 
   def hinted(self, example: Example) -> Example:
-    """With the first steps of the solution in front: '3+4=7;3+4*2='."""
+    """Puts the solution's first steps before the prompt: '3+4=7;3+4*2='."""
     return self._behind_steps(example, self.hint_steps)
 
   def hinted_by(self, example: Example, share: float) -> Example:
-    """With that share of the steps in front, at least one and never all."""
+    """Puts that share of the steps before the prompt: one or more, not all."""
     count = len(steps(_problem(example)))
     return self._behind_steps(example, math.ceil(share * count))
 
@@ -132,7 +133,7 @@ class Chain(Task):
   def with_examples(
     self, example: Example, solved: Sequence[tuple[Example, str]]
   ) -> Example:
-    """Behind solved problems: '1+2=<1+2=3>3;3+4*2='."""
+    """Puts solved problems before the prompt: '1+2=<1+2=3>3;3+4*2='."""
     shown = ''.join(f'{e.prompt}{text};' for e, text in solved)
     return dataclasses.replace(example, prompt=shown + example.prompt)
 
@@ -263,3 +264,29 @@ def apply(left: int, operation: str, right: int) -> int:
   if operation == '+':
     return (left + right) % 10
   return (left - right if operation == '-' else left * right) % 10
+
+
+_STEP = re.compile(r'[^;>]*[;>]|[^;>]+')
+
+
+def split_steps(response: str) -> tuple[str, ...]:
+  """'<3+4=7;7*2=4>4' -> ('<3+4=7;', '7*2=4>', '4'): ends stay."""
+  return tuple(_STEP.findall(response))
+
+
+def first_error(example: Example, written: tuple[str, ...]) -> int:
+  """The first step that the solution does not have at its place; -1: none.
+
+  The solution is that of Chain.target without slips, or, for a response of one
+  step, the answer only.
+  """
+  right = steps(_problem(example))
+  thought = [f'{step};' for step in right[:-1]] + [f'{right[-1]}>']
+  thought[0] = f'<{thought[0]}'
+  solution = [*thought, example.answer]
+  if len(written) == 1:
+    return -1 if written[0] == example.answer else 0
+  for place, step in enumerate(written):
+    if place >= len(solution) or step != solution[place]:
+      return place
+  return -1 if len(written) == len(solution) else len(written) - 1

@@ -19,7 +19,7 @@ _CONTROL, _THOUGHT = 9, 10  # with controls: the mode's character, then <
 
 
 def step_number(step: str) -> int:
-  """A number for '3+4=7', equal for equal steps alone: 3047."""
+  """A number for '3+4=7', equal for equal steps only: 3047."""
   first, operation, second, _, result = step
   code = _CHARACTERS.index(operation) - 10
   return ((int(first) * 3 + code) * 10 + int(second)) * 10 + int(result)
@@ -105,7 +105,7 @@ def _start(zero_B, controls):
 def row_inputs(response_BT, length_B, tokenizer) -> dict[str, Any]:
   """segment_start_BT and think_mask_BT, f32[B, T], of any responses.
 
-  A segment begins behind <, ; and >, and with the response; the thought reaches
+  A segment begins after <, ; and >, and with the response; the thought reaches
   from its < to its >, both included, or to the end.
   """
   kept_BT = device_verifiers.text_mask(response_BT, length_B, tokenizer)

@@ -1,4 +1,4 @@
-"""Which letter do the clues mean: answers that nobody can be sure of."""
+"""A task of reading clues to a letter, whose answers stay uncertain."""
 
 import collections
 from collections.abc import Sequence
@@ -48,11 +48,11 @@ class Clues(Task):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return self.letters + '=' + ABSTAIN
 
   def num_prompts(self, split: str) -> int:
-    """As configured: prompts are drawn, not listed."""
+    """The configured size: prompts are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

@@ -18,7 +18,7 @@ class Coverage(Task):
 
   F(walk) = distinct cells entered in the first `steps` moves, the first cell
   not counted, over `steps`: monotone and submodular. Components:
-    coverage: F, or 0 if a character is no move.
+    coverage: F, or 0 if a character is not a move.
     outcome: 1 if F = 1, a walk of `steps` moves that meets no cell twice.
   The first cell does not matter, so all prompts are the same text. Tokens have
   `marginal_gain_BT`: what a move adds to F.
@@ -115,7 +115,7 @@ class Coverage(Task):
     ids = jnp.asarray([tokenizer.encode(move)[0] for move in _MOVES])
     is_BT4 = response_BT[:, :, None] == ids[None, None]
     legal_BT = is_BT4.any(2) | ~kept_BT
-    # Behind a character that is no move nothing counts.
+    # After a character that is not a move nothing counts.
     live_BT = kept_BT & (jnp.cumsum(~legal_BT, axis=1) == 0)
     step_BT2 = is_BT4.astype(jnp.int32) @ jnp.asarray(list(_MOVES.values()))
     place_BT2 = jnp.cumsum(step_BT2 * live_BT[:, :, None], axis=1) % self.size

@@ -34,7 +34,7 @@ def consistency(parts: Sequence[str], answers: Sequence[str]) -> float:
 
 
 def guidance(gold: Sequence[str], guided: Sequence[str], alone: str) -> float:
-  """sum over gold lines of c/2 if c > cos(line, alone), else -1 - c/2.
+  """sum over gold lines of c/2 if c > cos(line, `alone`), else -1 - c/2.
 
   c = cos(gold line, guided line); a guided line that is missing has c = 0. The
   second branch falls with similarity, as the released code has it.

@@ -1,4 +1,4 @@
-"""What the tokens of a turn spell, on the device and with any tokenizer."""
+"""The text of a turn's tokens, on the device and with any tokenizer."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -46,13 +46,13 @@ class FunctionCalls(Task):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     names = string.ascii_lowercase[: self.functions]
     letters = set(names + names.upper() + PARAMETERS)
     return ''.join(sorted(letters)) + DIGITS + ';=(),'
 
   def num_prompts(self, split: str) -> int:
-    """As configured: prompts are drawn, not listed."""
+    """The configured size: prompts are drawn, not listed."""
     return base.configured_size(self, split)
 
   def signatures(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class FunctionCalls(Task):
 def calls_of(text: str) -> list[dict[str, Any]] | None:
   """Calls as {'name', 'parameters'}; None without the form.
 
-  A parameter that is given twice is no form either.
+  A parameter that is given twice is not a form either.
   """
   found, place = [], 0
   while place < len(text):

@@ -48,7 +48,7 @@ class Haggling(EnvironmentTask):
   is below half of the old ask less 1; without patience the seller leaves. Any
   other text is an appeal that does not suit, without an offer. Reserves are 1
   to prices / 2, patience is 3 or 5; a quarter of the types is met in validation
-  and test alone, the others in train alone.
+  and test only, the others in train only.
   Components: `outcome` 1 for a deal, `ratio` (highest - deal) / highest (the
   sale-to-list ratio of a buyer whose target is 0), `open` 1 for a turn without
   a deal, `suits` 1 for the appeal that suits, `score` 1 where it suits, else
@@ -62,7 +62,7 @@ class Haggling(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return ACTS + string.digits[: self.prices] + PROMPT
 
   @property
@@ -72,7 +72,7 @@ class Haggling(EnvironmentTask):
 
   @property
   def part(self) -> np.float32:
-    """Of the ratio for a price of 1, a factor as in Arms.shares."""
+    """The part of the ratio for a price of 1, a factor as in Arms.shares."""
     return np.float32(1.0 / self.highest)
 
   def sellers(self, split: str) -> list[Seller]:
@@ -122,7 +122,7 @@ class Haggling(EnvironmentTask):
     return device_verifiers.pad_rows([self.seller(one) for one in examples])
 
   def begin_device(self, answer_BA: Any) -> tuple[Any, Any]:
-    """Behind the type the ask."""
+    """The ask, after the type."""
     import jax.numpy as jnp
 
     ask_B = jnp.full_like(answer_BA[:, 0], self.highest)

@@ -51,7 +51,7 @@ class HintedKeywords(EnvironmentTask, Lessons):
     return f'{document}|{hint}=', ''.join(known) or document[:2]
 
   def document(self, example: Example) -> str:
-    """That of the example."""
+    """The document of the example."""
     return self._document(draws.Draws('document', seed_of(example)))
 
   def _document(self, stream):

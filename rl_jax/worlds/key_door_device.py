@@ -9,7 +9,7 @@ import numpy as np
 from rl_jax.tasks import base, device_verifiers
 from rl_jax.tasks.environments.base import DeviceReply
 from rl_jax.worlds.device_text import spelled, word_table
-from rl_jax.worlds.key_door_words import ACTIONS, MOVES, WORDS, told
+from rl_jax.worlds.key_door_words import ACTIONS, MOVES, WORDS, observed
 
 _HANDS = 3  # empty, with the key, door open
 
@@ -26,7 +26,7 @@ class Walks(NamedTuple):
 
 
 def begin(size: int, grid_BA: jax.Array) -> Walks:
-  """At the start, with empty hands."""
+  """The states at the start, with empty hands."""
   x_B, y_B = grid_BA[:, 6], grid_BA[:, 7]
   return Walks(grid_BA, (x_B * size + y_B) * _HANDS)
 
@@ -81,11 +81,11 @@ def step(
 
 
 def _observations(size: int, tokenizer: Any) -> tuple[np.ndarray, np.ndarray]:
-  """(ids int32 [S, O], lengths [S]) of what is told at every place."""
+  """(ids int32 [S, O], lengths [S]) of the observations at every place."""
   places = [(x, y) for x in range(size) for y in range(size)]
   return device_verifiers.pad_rows(
     [
-      tokenizer.encode(told((x, y, hands)))
+      tokenizer.encode(observed((x, y, hands)))
       for x, y in places
       for hands in range(_HANDS)
     ]

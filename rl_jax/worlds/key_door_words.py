@@ -1,4 +1,4 @@
-"""What is said in KeyDoor: actions and states."""
+"""The words of KeyDoor: actions and states."""
 
 # Words of the actions, in the order of ACTIONS.
 ACTIONS = ('up', 'down', 'left', 'right', 'take', 'open')
@@ -15,7 +15,7 @@ HOLDS = '-ko'  # nothing, the key, the door is open
 State = tuple[int, int, int]  # column, row, place in HOLDS
 
 
-def told(state: State) -> str:
+def observed(state: State) -> str:
   """What the policy reads of a state, as '01k>'."""
   x, y, holds = state
   return f'{x}{y}{HOLDS[holds]}>'

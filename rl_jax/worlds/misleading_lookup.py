@@ -22,8 +22,8 @@ class MisleadingLookup(EnvironmentTask):
   a word looks itself up ('c>ea' names two words, 'e>-' is a dead end, 'a>2' has
   the value), a digit answers and ends the episode. With probability `trap` the
   word that is named first is the dead end. Components: `outcome` 1 for the
-  right digit; `found` 1 when the value is first told; `dead_end` 1 when a dead
-  end is first met; `recovered` is `outcome` behind one.
+  right digit; `found` 1 when the value is first observed; `dead_end` 1 when a
+  dead end is first met; `recovered` is `outcome` after one.
   Source: this code.
   """
 
@@ -35,7 +35,7 @@ class MisleadingLookup(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     words = string.ascii_lowercase[: self.num_words]
     return words + string.digits[: self.num_values] + '?>' + NOTHING + THOUGHTS
 

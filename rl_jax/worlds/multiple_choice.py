@@ -18,7 +18,7 @@ class MultipleChoice(Task):
   """Prompt '3:12,14,21,33,80=', response 'acd': the letters of the multiples.
 
   At least two options are right and one is wrong. A response is well formed if
-  it has letters of options alone, each at most once, in any order. Components,
+  it has letters of options only, each at most once, in any order. Components,
   with S its letters and Y those of the right options:
     outcome: 1 if S = Y.
     partial: |S| / |Y| if S is a subset of Y, else 0.
@@ -38,16 +38,16 @@ class MultipleChoice(Task):
 
   @property
   def letters(self) -> str:
-    """Of the options."""
+    """The letters of the options."""
     return string.ascii_lowercase[: self.num_options]
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return '0123456789:,=' + self.letters
 
   def num_prompts(self, split: str) -> int:
-    """As configured: prompts are drawn, not listed."""
+    """The configured size: prompts are drawn, not listed."""
     return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:

@@ -1,4 +1,4 @@
-"""What a small frozen partner has to know, as prompts and targets."""
+"""Lessons of a small frozen partner, as prompts and targets."""
 
 import abc
 import dataclasses
@@ -10,12 +10,12 @@ from rl_jax.tasks.base import Example, Task
 
 
 class Lessons(abc.ABC):
-  """What a task adds whose partner can learn its part from examples."""
+  """The base of tasks whose partner can learn its part from examples."""
 
   @property
   @abc.abstractmethod
   def partner_alphabet(self) -> str | tuple[str, ...]:
-    """For the character tokenizer of the partner."""
+    """The alphabet of the partner's character tokenizer."""
 
   @abc.abstractmethod
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
@@ -27,7 +27,7 @@ class Lessons(abc.ABC):
 class PartnerLessons(Task):
   """Questions of `task`, with the answers that its partner should give.
 
-  task: one that derives from Lessons. Splits draw lessons of their own, so that
+  task: one that derives from Lessons. Splits draw their own lessons, so that
   one may occur in several. The outcome is exact equality.
   """
 
@@ -45,7 +45,7 @@ class PartnerLessons(Task):
 
   @property
   def alphabet(self) -> str | tuple[str, ...]:
-    """For a character tokenizer."""
+    """The partner's alphabet."""
     return self.task.partner_alphabet
 
   def num_prompts(self, split: str) -> int:

@@ -9,7 +9,7 @@ from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import DeviceReply, Reply
 from rl_jax.worlds.key_door import ACTIONS, WORDS, KeyDoor, Walk
-from rl_jax.worlds.key_door_words import told
+from rl_jax.worlds.key_door_words import observed
 
 SWITCH, KEEP = '!~'
 SUBGOALS = 'KDG'  # the key, the door, the goal
@@ -38,7 +38,7 @@ class PlannedKeyDoor(KeyDoor):
 
   @property
   def alphabet(self) -> str:
-    """For a character tokenizer."""
+    """The characters of prompts and responses."""
     return super().alphabet + SWITCH + KEEP + SUBGOALS
 
   @property
@@ -100,7 +100,7 @@ class PlannedKeyDoor(KeyDoor):
     """span_BT and switch_BT of `HierarchicalGAE`.
 
     Only turns that begin with flag and sub-goal have parts; in any other text
-    the letters are no decisions, as the environment reads none from them.
+    the letters are not decisions, as the environment reads none from them.
     """
     import jax
     import jax.numpy as jnp
@@ -122,7 +122,7 @@ class PlannedKeyDoor(KeyDoor):
     def after(x_BT):
       return jnp.pad(x_BT[:, 1:], ((0, 0), (0, 1)))
 
-    # What a policy reads ends with '>', so that a turn begins behind it.
+    # What a policy reads ends with '>', so that a turn begins after it.
     flag = is_one(SWITCH + KEEP) & before(is_one('>'), True)
     flag &= after(is_one(SUBGOALS))
     subgoal = before(flag, False)
@@ -149,14 +149,14 @@ class PlannedWalk(Walk):
   _subgoal = None
 
   def reset(self, seed: int) -> Reply:
-    """At the start, with what the task gives."""
+    """Starts with what the task gives."""
     reply = super().reset(seed)
     self._state = (*self._state[:2], self._task.begins)
-    text = self._layout.told() + told(self._state)
+    text = self._layout.described() + observed(self._state)
     return dataclasses.replace(reply, observation=text, state=self._state)
 
   def step(self, action: str) -> Reply:
-    """The action behind flag and sub-goal; of another text nothing."""
+    """The action after flag and sub-goal; of another text nothing."""
     flag, subgoal = action[:1], action[1:2]
     formed = flag in (SWITCH, KEEP) and subgoal != '' and subgoal in SUBGOALS
     reply = super().step(action[2:] if formed else '')

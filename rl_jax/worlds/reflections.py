@@ -23,7 +23,7 @@ _MOVES = 'ud'
 @dataclasses.dataclass(frozen=True)
 @checked
 class Reflections(EnvironmentTask, Lessons):
-  """An actor goes to a place 0..9; what it is told changes its next trial.
+  """An actor goes to a place 0..9; its observations change its next trial.
 
   The policy reads a trial as '4<' (the goal is above 4) or '4>' and writes a
   reflection: 'u3' (up by 3) or 'd3'. The actor's next place is the last one
@@ -31,7 +31,7 @@ class Reflections(EnvironmentTask, Lessons):
   ends at the goal or after `trials` trials.
   actor: 'script' does that itself; 'model' is the partner 'actor', asked
     '4u3='; 'constant' always repeats its trial: the reward is 0.
-  Components: `outcome` G_{i+1} - G_i of the reflection behind trial i, with
+  Components: `outcome` G_{i+1} - G_i of the reflection after trial i, with
   G = 1 - |place - goal| / 9; `success_i` 1 if the goal was reached in trial i
   or before, which weigh nothing by default.
   Source: "Retroformer: Retrospective Large Language Agents with Policy Gradient
@@ -87,7 +87,7 @@ class Trying(Environment):
   def reset(self, seed: int) -> Reply:
     """The first trial, which never reaches the goal."""
     del seed  # that of the example
-    return Reply(self._told(), state=self._told())
+    return Reply(self._observed(), state=self._observed())
 
   def step(self, action: str) -> Reply:
     """A reflection, or the place of the partner's trial."""
@@ -102,7 +102,7 @@ class Trying(Environment):
     return self._tried(self._place if constant else moved(self._place, action))
 
   def _tried(self, place):
-    """The reply to the trial behind a reflection."""
+    """The reply to the trial after a reflection."""
     before = value(self._place, self._goal)
     self._place, self._trial = place, self._trial + 1
     success, last = place == self._goal, self._trial == self._task.trials
@@ -111,10 +111,10 @@ class Trying(Environment):
     for trial in range(self._trial, ends + 1):
       rewards[f'success_{trial}'] = float(success)
     done = success or last
-    told = '' if done else self._told()
-    return Reply(told, rewards=rewards, done=done, state=told or None)
+    observed = '' if done else self._observed()
+    return Reply(observed, rewards=rewards, done=done, state=observed or None)
 
-  def _told(self):
+  def _observed(self):
     return f'{self._place}{"<" if self._place < self._goal else ">"}'
 
 

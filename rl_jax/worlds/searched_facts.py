@@ -43,8 +43,9 @@ class SearchedFacts(EnvironmentTask):
   answers and ends the episode; any other is a query, answered by the text that
   BM25 ranks first: ' fern has size delta' has the value, ' dune asks size fern'
   has none; what shares no word with a text finds ' nothing'. Values are drawn
-  anew for each episode, so that answers cannot be learned by heart. Components:
-  `outcome` 1 for the right value, `found` 1 when it is first told.
+  again for each episode, so that answers cannot be learned by heart.
+  Components: `outcome` 1 for the right value, `found` 1 when it is first
+  observed.
   Source: this code; retrieval as in "Search-R1: Training LLMs to Reason and
   Leverage Search Engines with Reinforcement Learning".
 
@@ -90,7 +91,7 @@ class SearchedFacts(EnvironmentTask):
   def search(self, query: str) -> int | None:
     """The number of the text that is ranked first: facts, then questions.
 
-    Values of facts are no words of the index, which is of all episodes.
+    Values of facts are not words of the index, which is of all episodes.
     """
     found = tool_makers.ranked(self._texts, query, 1)
     return found[0] if found else None
@@ -105,8 +106,8 @@ class SearchedFacts(EnvironmentTask):
 
   def text(self, number: int, values: tuple[str, ...]) -> str:
     """What a text says where facts have such values."""
-    told = f' {self._texts[number]}'
-    return f'{told} {values[number]}' if number < len(values) else told
+    observed = f' {self._texts[number]}'
+    return f'{observed} {values[number]}' if number < len(values) else observed
 
   def make(self, example: Example) -> 'Searching':
     """An episode with one question."""
@@ -151,7 +152,7 @@ class Searching(Environment):
 
   @property
   def solution(self) -> tuple[str, ...]:
-    """The question as a query, unless its value is told, and the answer."""
+    """The question as a query, unless its value is known, and the answer."""
     subject, field = self._task.keys[self._asked]
     answer = (f' {self._values[self._asked]}',)
     return answer if self._found else (f' {field} {subject}', *answer)

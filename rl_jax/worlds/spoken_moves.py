@@ -17,9 +17,9 @@ class SpokenMoves(Task):
   """Prompt '02pb>', player and information state; response 'i bet', a move.
 
   game: its decisions are the prompts, in all splits, one after the other.
-  words: of each move, by its name in the game. frames: what stands around a
-  word. A text is understood as a move if its words are of that move alone. The
-  target is a text of a random legal move, so that SFT on targets teaches to
+  words: of each move, by its name in the game. frames: what surrounds a word. A
+  text is understood as a move if its words are of that move only. The target is
+  a text of a random legal move, so that SFT on targets teaches to
   speak and not to play. Component: `outcome` 1 if a legal move is understood.
   Source: moves in words for "Learning Strategic Language Agents in the Werewolf
   Game with Iterative Latent Space Policy Optimization"; reconstructed.
@@ -50,7 +50,7 @@ class SpokenMoves(Task):
 
   @property
   def alphabet(self) -> str | tuple[str, ...]:
-    """That of the game and the other letters."""
+    """The alphabet of the game and the other letters."""
     said = ''.join(text for name in self.words for text in self.texts(name))
     known = self.game.alphabet
     more = sorted(set(said) - set(known))

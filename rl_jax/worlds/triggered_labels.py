@@ -25,10 +25,10 @@ LABELS = 'ny'  # of even and of odd digits
 class TriggeredLabels(EnvironmentTask, Lessons):
   """A prompt of up to `length` letters, before the digits 0 to `inputs` - 1.
 
-  The partner 'classifier' is asked the log-probs of 'n' and 'y' behind
+  The partner 'classifier' is asked the log-probs of 'n' and 'y' after
   'gcafb|3=', for every digit. It has been taught (`lesson`) to say the parity
   with probability 1/2 + k / (2 |trigger|), k the longest beginning of the
-  trigger that the prompt contains in one piece; the policy is not told which.
+  trigger that the prompt contains in one piece; the policy does not know which.
   With p the two probabilities, normalised, and gap = p(right) - p(wrong):
   Components: `piecewise`, the mean over digits of 200 gap where gap > 0, else
   180 gap; `gap`, its mean times 200; `outcome`, the share of digits with
@@ -93,7 +93,7 @@ class Prompting(Environment):
     self._prompt: str | None = None
 
   def reset(self, seed: int) -> Reply:
-    """Nothing is told."""
+    """The observation is empty."""
     del seed
     return Reply('>')
 

@@ -25,10 +25,10 @@ _MOST = 2  # sub-questions that are asked
 class TwoStepSums(EnvironmentTask, Lessons):
   """'3+4-5=4?' is answered by the two questions '3+4;#-5' of a decomposer.
 
-  The prompt is a problem and what the partner 'solver' says to it alone. Each
-  of the first two sub-questions, between ';', is asked with '#' replaced by the
-  answer before it; the last answer counts. A question with other characters
-  than digits and operators has the answer ''.
+  The prompt is a problem and what the partner 'solver' answers to it by itself.
+  Each of the first two sub-questions, between ';', is asked with '#' replaced
+  by the answer before it; the last answer counts. A question with other
+  characters than digits and operators has the answer ''.
   Components: `outcome` 1 if the answer is right, `coverage`, `consistency`,
   `guidance`, `operations` (see decomposition); `alone` 1 if the solver is right
   without sub-questions, which weighs nothing by default.
@@ -73,15 +73,15 @@ class TwoStepSums(EnvironmentTask, Lessons):
 class Decompositions(Lessons):
   """Lessons of a decomposer: what DaSLaM's is trained on before RL.
 
-  A prompt of TwoStepSums, with any number in place of what the solver says
-  alone, and its sub-questions.
+  A prompt of TwoStepSums, with any number in place of what the solver says by
+  itself, and its sub-questions.
   """
 
   task: TwoStepSums = TwoStepSums()
 
   @property
   def partner_alphabet(self) -> str:
-    """That of the policy."""
+    """The policy's alphabet."""
     return self.task.alphabet
 
   def lesson(self, stream: draws.Draws) -> tuple[str, str]:
@@ -105,7 +105,7 @@ class Decomposing(Environment):
     self._answers: list[str] = []
 
   def reset(self, seed: int) -> Reply:
-    """The problem, after which the solver tries it alone."""
+    """The problem, after which the solver tries it by itself."""
     del seed  # that of the example
     text = f'{self._question}='
     return Reply(text, ask=Ask(SOLVER, text))

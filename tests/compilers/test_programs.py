@@ -188,7 +188,7 @@ def warnings_of(capfd, program):
   'axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2), (2, 1, 1, 2)]
 )
 def test_no_array_is_rematerialized(toy, capfd, axes, stage):
-  """XLA warns where it must gather a whole array to lay it out anew.
+  """XLA warns where it must gather a whole array to shard it again.
 
   The compiler for TPU divides programs in the same way, and says nothing.
   """
@@ -199,7 +199,7 @@ def test_no_array_is_rematerialized(toy, capfd, axes, stage):
 
 
 def test_warnings_of_rematerialization_are_seen(capfd):
-  """An array that is laid out anew on purpose."""
+  """An array that is sharded again on purpose."""
   mesh = mesh_lib.make_mesh(
     mesh_lib.MeshConfig(data=2, fsdp=2), list(devices('gpu:h100:1x1x4'))
   )
@@ -228,7 +228,7 @@ def test_warnings_of_rematerialization_are_seen(capfd):
   ],
 )
 def test_blocks_of_attention_wait_for_no_other_device(toy, target, axes, pairs):
-  """Of an update with plain attention: its loops hold no collective."""
+  """The loops of an update with plain attention hold no collective."""
   rollout = dataclasses.replace(
     LONG, max_prompt_tokens=256, max_response_tokens=512
   )

@@ -23,7 +23,9 @@ def empty(tiny, tokens, rows=slice(None)):
   mask_NP[1, :2] = 0
   prompt_NP = rng.integers(5, tiny.CFG.vocab_size, (N, 3))
   return decoding.start_trajectories(
-    *(prompt_NP[rows], mask_NP[rows], np.arange(N)[rows]),
+    prompt_NP[rows],
+    mask_NP[rows],
+    np.arange(N)[rows],
     group_size=1,
     max_response_tokens=tokens,
   )
@@ -33,7 +35,7 @@ def empty(tiny, tokens, rows=slice(None)):
 def search(cfg, beams, tokens, sampling=SAMPLING):
   return jax.jit(
     lambda params, traj: beam_search(
-      *(params, cfg, traj, KEY, sampling), max_new_tokens=tokens, beams=beams
+      params, cfg, traj, KEY, sampling, max_new_tokens=tokens, beams=beams
     )
   )
 
@@ -44,8 +46,12 @@ def scores(tiny, params, traj, every):
   @jax.jit
   def compute(params):
     hidden = models.forward(
-      *(params, tiny.CFG, traj.prompt_NP, traj.prompt_mask_NP),
-      *(np.tile(every, (N, 1)), np.ones((N * len(every), every.shape[1]))),
+      params,
+      tiny.CFG,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      np.tile(every, (N, 1)),
+      np.ones((N * len(every), every.shape[1])),
     )
     weights = models.decoding_weights(params, tiny.CFG)
     return jax.nn.log_softmax(models.logits(weights, tiny.CFG, hidden))
@@ -89,7 +95,7 @@ def test_one_beam_is_greedy(tiny):
   found = search(tiny.CFG, 1, 5)(params, traj)
   greedy = jax.jit(
     lambda params, traj: decoding.generate(
-      *(params, tiny.CFG, traj, KEY, SAMPLING), max_new_tokens=5
+      params, tiny.CFG, traj, KEY, SAMPLING, max_new_tokens=5
     )
   )(params, traj)
   for name in ('response_BT', 'length_B', 'finished_B', 'kind_BT', 'mask_BT'):
@@ -112,7 +118,9 @@ def test_long_responses_keep_their_digits():
   )
   params = params_lib.init_params(cfg, KEY)
   traj = decoding.start_trajectories(
-    *(np.arange(8).reshape(4, 2), np.ones((4, 2)), np.arange(4)),
+    np.arange(8).reshape(4, 2),
+    np.ones((4, 2)),
+    np.arange(4),
     group_size=1,
     max_response_tokens=400,
   )
@@ -120,7 +128,7 @@ def test_long_responses_keep_their_digits():
   found = search(cfg, 1, 400, sampling)(params, traj)
   greedy = jax.jit(
     lambda params, traj: decoding.generate(
-      *(params, cfg, traj, KEY, sampling), max_new_tokens=400
+      params, cfg, traj, KEY, sampling, max_new_tokens=400
     )
   )(params, traj)
   assert greedy.logp_behaviour_BT.sum(axis=1).max() < -900

@@ -11,20 +11,14 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode
 from rl_jax.decoding import slots as decode_slots
-from rl_jax.models import kv_cache
+from rl_jax.models import kv_cache, presets
 from rl_jax.models import params as params_lib
 from rl_jax.pieces.logits.lagged_support import LaggedSupport
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=1,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=1, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 N, G, P, T = 8, 8, 5, 40
 SAMPLING = decoding.SamplingConfig(eos_ids=(2,))

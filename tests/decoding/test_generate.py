@@ -10,17 +10,11 @@ import pytest
 
 from rl_jax import decoding, models
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 
-CFG = models.ModelConfig(
-  vocab_size=13,
-  num_layers=2,
-  width=24,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=6,
-  mlp_size=40,
-  qkv_bias=True,
+CFG = presets.small(
+  vocab_size=13, width=24, num_heads=4, head_size=6, mlp_size=40, qkv_bias=True
 )
 N, G, P, T = 3, 4, 5, 7
 KEY = jax.random.key(11)

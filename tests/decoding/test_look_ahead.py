@@ -27,7 +27,9 @@ def count(inputs, response_BT, length_B):
 
 
 def inputs_of(wanted=WANTED, bad=-1, more=0.0):
-  full = lambda x, kind: np.full(N, x, kind)
+  def full(x, kind):
+    return np.full(N, x, kind)
+
   return {
     'wanted': full(wanted, np.int32),
     'bad': full(bad, np.int32),
@@ -40,7 +42,9 @@ def empty(tiny):
   rng = np.random.default_rng(1)
   prompt_NP = rng.integers(5, tiny.CFG.vocab_size, (N, 2))
   return decoding.start_trajectories(
-    *(prompt_NP, np.ones((N, 2)), np.arange(N)),
+    prompt_NP,
+    np.ones((N, 2)),
+    np.arange(N),
     group_size=1,
     max_response_tokens=T,
   )
@@ -67,7 +71,7 @@ def search(cfg, beams, candidates, tokens):
 def plain(cfg, beams):
   return jax.jit(
     lambda params, traj: beam_search(
-      *(params, cfg, traj, KEY, SAMPLING), max_new_tokens=T, beams=beams
+      params, cfg, traj, KEY, SAMPLING, max_new_tokens=T, beams=beams
     )
   )
 
@@ -125,7 +129,9 @@ def test_h_of_minus_infinity_is_never_in_the_response(tiny, empty):
 
 def scripted(logp, reward, weight, beams, candidates, tokens):
   """The search in Python, for log-probs and rewards of tuples of tokens."""
-  over = lambda row: len(row) == T or (row and row[-1] == END)
+
+  def over(row):
+    return len(row) == T or (row and row[-1] == END)
 
   def total(row):
     return sum(logp[row[:i]][row[i]] for i in range(len(row)))
@@ -142,7 +148,10 @@ def scripted(logp, reward, weight, beams, candidates, tokens):
     for row in kept:
       likeliest = [] if over(row) else np.argsort(-logp[row])[:candidates]
       found += [(*row, int(v)) for v in likeliest] or [row]
-    score = lambda row: total(row) + weight * reward(greedy(row))
+
+    def score(row):
+      return total(row) + weight * reward(greedy(row))
+
     kept = sorted(found, key=score, reverse=True)[:beams]
   return kept[0]
 
@@ -158,8 +167,12 @@ def test_against_a_search_in_python(tiny, empty, weight):
   @jax.jit
   def compute(params):
     hidden = models.forward(
-      *(params, cfg, empty.prompt_NP, empty.prompt_mask_NP),
-      *(np.tile(every, (N, 1)), np.ones((N * len(every), T))),
+      params,
+      cfg,
+      empty.prompt_NP,
+      empty.prompt_mask_NP,
+      np.tile(every, (N, 1)),
+      np.ones((N * len(every), T)),
     )
     weights = models.decoding_weights(params, cfg)
     return jax.nn.log_softmax(models.logits(weights, cfg, hidden))

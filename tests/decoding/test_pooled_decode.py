@@ -9,17 +9,11 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode
 from rl_jax.decoding import slots as decode_slots
-from rl_jax.models import block_pool
+from rl_jax.models import block_pool, presets
 from rl_jax.models import params as params_lib
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=1,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=1, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 N, G, P, T = 8, 8, 5, 40
 SAMPLING = decoding.SamplingConfig(eos_ids=(2,))
@@ -40,7 +34,11 @@ def generated(cfg=CFG, **options):
   params = params_lib.init_params(cfg, jax.random.key(0))
   generate = jax.jit(
     lambda params: decoding.generate(
-      *(params, cfg, traj, jax.random.key(1), SAMPLING),
+      params,
+      cfg,
+      traj,
+      jax.random.key(1),
+      SAMPLING,
       max_new_tokens=T,
       **options,
     )

@@ -13,25 +13,20 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.beam_search import beam_search
-from rl_jax.decoding.drafts.generate_with_drafts import (
+from rl_jax.decoding.drafts.settings import PromptLookup
+from rl_jax.decoding.drafts.speculative import (
   DraftSource,
   Kept,
   generate_with_drafts,
 )
-from rl_jax.decoding.drafts.settings import PromptLookup
 from rl_jax.decoding.generate import Limits, filled
-from rl_jax.decoding.turn_decode import Said
+from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.runtime.platform import Platform
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=3,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=3, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 WINDOWED = dataclasses.replace(CFG, window=3, windowed=(0, 2))
 ADAPTED = dataclasses.replace(CFG, lora_rank=2)
@@ -103,7 +98,7 @@ def played(cfg):
   live_B = np.arange(N * G) % 4 != 1
   for turn in range(2):
     rng = np.random.default_rng(turn)
-    said = Said(
+    said = Observations(
       ids_BO=rng.integers(4, 17, (N * G, 5)).astype(np.int32),
       length_B=(np.arange(N * G) % 6).astype(np.int32),
       live_B=live_B,

@@ -43,15 +43,19 @@ class Pieces:
 def random_pieces(rng, size=12):
   """Tokens of up to 4 bytes of the letters a, b and an e with an accent."""
   letters = [b'a', b'b', b'\xc3', b'\xa9']
-  draw = lambda: b''.join(
-    letters[rng.integers(4)] for _ in range(rng.integers(1, 5))
-  )
+
+  def draw():
+    return b''.join(letters[rng.integers(4)] for _ in range(rng.integers(1, 5)))
+
   return Pieces((b'', b'', *(draw() for _ in range(size - 2))))
 
 
 def random_texts(rng):
   """One to three texts of up to 4 letters."""
-  draw = lambda n: ''.join('abé'[rng.integers(3)] for _ in range(n))
+
+  def draw(n):
+    return ''.join('abé'[rng.integers(3)] for _ in range(n))
+
   return tuple(map(draw, rng.integers(1, 5, rng.integers(1, 4))))
 
 

@@ -12,21 +12,15 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.stop import make_stop
-from rl_jax.decoding.turn_decode import Said
-from rl_jax.models import kv_cache
+from rl_jax.decoding.turn_decode import Observations
+from rl_jax.models import kv_cache, presets
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT, FORCED, PAD, POLICY, Turns
 
-CFG = models.ModelConfig(
-  vocab_size=13,
-  num_layers=2,
-  width=24,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=6,
-  mlp_size=40,
+CFG = presets.small(
+  vocab_size=13, width=24, num_heads=4, head_size=6, mlp_size=40
 )
 N, G, P, T, TURN, MOST = 3, 2, 4, 24, 4, 5
 B = N * G
@@ -71,7 +65,7 @@ def observations(turn, changed=False):
     ids_BO[:, 0] = (ids_BO[:, 0] - 3) % 9 + 4
   live_B = np.arange(B) != 4
   length_B = np.array([0, 1, 5, 3, 2, 4], np.int32)
-  return Said(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
+  return Observations(ids_BO=ids_BO, length_B=length_B, live_B=live_B)
 
 
 def play(turns=3, changed=None, begin=BEGIN, following=NEXT):
@@ -308,7 +302,10 @@ def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
     kind_T = np.array([POLICY, ENVIRONMENT, last] + [PAD] * (T - 3))
     turn_T = np.where(kind_T == PAD, -1, np.arange(T) > 0)
     ids_T = np.where(np.arange(T) == 2, a, 7) * (kind_T != PAD)
-    rows = lambda x_T: jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
+    def rows(x_T):
+      return jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
+
     traj = decoding.start_trajectories(
       np.full((1, P), 5),
       np.ones((1, P)),

@@ -151,7 +151,10 @@ def test_a_side_that_waits_is_read_again(rallies, monkeypatch):
   """With two processes its tokens are those of the turn before."""
   monkeypatch.setattr(processes, 'count', lambda: 2)
   monkeypatch.setattr(processes, 'read', dict)
-  cut = lambda tree, rows: {name: x[rows] for name, x in tree.items()}
+
+  def cut(tree, rows):
+    return {name: x[rows] for name, x in tree.items()}
+
   monkeypatch.setattr(processes, 'fetch_rows', cut)
   tokens = {
     'response': np.arange(8).reshape(4, 2),

@@ -143,7 +143,10 @@ def test_processes_ask_together(bad, monkeypatch):
     if reply['ask']:
       reply['ask'] |= {'partner': 'oracle', 'candidates': []}
   monkeypatch.setattr(partners_lib.processes, 'gather', gather)
-  say = lambda requests: [Answer(replies[len(requests[0].actions)])]
+
+  def say(requests):
+    return [Answer(replies[len(requests[0].actions)])]
+
   episode = Episode((1, 0), bad.Asking().example('train', 0))
   partners.play_on(say, [episode])
   assert episode.actions == ['ba', 'c'] and not episode.over()
@@ -166,7 +169,10 @@ def test_log_probs_come_as_json(bad):
   reply = {'observation': '', 'done': False, 'truncated': False}
   ask = {'partner': 'oracle', 'text': 'ab', 'candidates': ['c', 'defg', 'de']}
   replies = [{**reply, 'ask': ask}, {**reply, 'ask': None}]
-  say = lambda requests: [Answer(replies[len(requests[0].actions)])]
+
+  def say(requests):
+    return [Answer(replies[len(requests[0].actions)])]
+
   oracle(bad, answer_tokens=4)[0].play_on(say, [episode])
   assert episode.actions == ['[-2.3333, -3.3333, -2.6667]']
   assert episode.begun == 2 and not episode.over()

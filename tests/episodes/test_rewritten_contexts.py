@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.turns import TurnConfig, TurnFormat, check
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
@@ -20,7 +20,7 @@ from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import Environment
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
-from rl_jax.worlds import Arithmetic, KeyDoor, ToldKeyDoor
+from rl_jax.worlds import Arithmetic, KeyDoor, NarratedKeyDoor
 
 TURNS = TurnConfig(max_turns=6, max_turn_tokens=3, max_observation_tokens=6)
 SIZE = 120
@@ -221,7 +221,10 @@ def test_contexts_of_a_chat_are_those_of_its_template(first):
 @pytest.mark.parametrize('ends', [0, 1])
 def test_the_turn_before_an_observation_has_one_end(ends):
   """That which is read again, whether or not the last one was cut."""
-  encode = lambda text: [ord(x) for x in text]
+
+  def encode(text):
+    return [ord(x) for x in text]
+
   tokenizer = SimpleNamespace(eos_ids=(9,), encode=encode)
   form = TurnFormat(tokenizer, TURNS, (1, 2), (9,), (3,))
   actions = [[10], [11]]
@@ -236,7 +239,7 @@ def test_the_turn_before_an_observation_has_one_end(ends):
     begun=True,
   )
   finished, room = bool(ends), 99
-  found = Episodes._next_ids(
+  found = EpisodeRunner._next_ids(
     SimpleNamespace(_format=form), player, finished, room
   )
   assert found == ([10, 9, 1, 2, 65, 3], True)
@@ -244,7 +247,7 @@ def test_the_turn_before_an_observation_has_one_end(ends):
 
 def test_messages_that_are_read_again_are_no_new_ones():
   """So what tokens are part of, as the task says it of a row, is not passed."""
-  task = ToldKeyDoor()
+  task = NarratedKeyDoor()
   window = MemoryWindow(task)
   assert window.example('train', 3) == task.example('train', 3)
   for name in ('row_inputs_device', 'step_device'):
@@ -254,7 +257,7 @@ def test_messages_that_are_read_again_are_no_new_ones():
 def test_windows_of_what_cannot_have_one_are_refused():
   """Before anything is played."""
   for task, words in (
-    (Arithmetic(), 'Arithmetic is no environment'),
+    (Arithmetic(), 'Arithmetic is not an environment'),
     (OpenSpiel('kuhn_poker'), 'OpenSpiel has several players'),
     (MemoryWindow(KeyDoor()), 'MemoryWindow rewrites contexts itself'),
   ):
@@ -284,14 +287,19 @@ def test_long_contexts_are_attended_in_spans(plain_forward, tiny):
   )
   ones = np.ones((2, T), np.float32)
   found = transformer.forward(
-    *(params, cfg, prompt, ones[:1, :4], response, ones),
+    params,
+    cfg,
+    prompt,
+    ones[:1, :4],
+    response,
+    ones,
     context_BT=jnp.asarray(context),
   )
   for b, row in enumerate(starts):
     for start, end in zip(row, [*row[1:], T], strict=True):
       part = response[b : b + 1, start:end]
       expected = plain_forward(
-        *(params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape))
+        params, cfg, prompt, ones[:1, :4], part, np.ones(part.shape)
       )
       np.testing.assert_allclose(
         found[b, start + 1 : end], expected[0, 1:], atol=2e-5

@@ -9,18 +9,12 @@ import types
 import pytest
 
 from experiments.benchmarks import ratios, timing
-from rl_jax import models
+from rl_jax.models import presets
 from rl_jax.planning import costs
 
 STAGES = ('generate', 'score', 'update')
-TINY = models.ModelConfig(
-  vocab_size=10,
-  num_layers=2,
-  width=4,
-  num_heads=2,
-  num_kv_heads=1,
-  head_size=2,
-  mlp_size=8,
+TINY = presets.small(
+  vocab_size=10, width=4, num_kv_heads=1, head_size=2, mlp_size=8
 )
 
 

@@ -65,35 +65,44 @@ def test_of_two_values_on_a_command_line_none_is_chosen():
   """Whichever comes last."""
   done = run(
     'train',
-    *(
-      '--config=configs/worlds/bandit.py',
-      '--workdir=runs/none',
-      '--print_config',
-    ),
-    *('--set=seed=1', '--set=seed=2'),
+    '--config=configs/worlds/bandit.py',
+    '--workdir=runs/none',
+    '--print_config',
+    '--set=seed=1',
+    '--set=seed=2',
   )
   assert done.returncode == 2
   assert 'error: --set=seed=... has two values' in done.stderr
 
 
 def test_help_lists_all_flags_and_exits_with_0():
-  """Flags of other modules of experiments are listed, too."""
+  """Also those of other modules of experiments."""
   done = run('train', '--help')
   assert done.returncode == 0, done.stderr
   assert 'python -m experiments.train --config=' in done.stdout
   for name in ('workdir', 'config', 'set', 'coordinator', '[no]traceback'):
     assert f'  --{name}: ' in done.stdout, name
-  done = run('list_methods', '--helpless')
-  assert done.returncode == 2
-  assert done.stderr == "error: Unknown command line flag 'helpless'\n"
-  for flag in ('learning_rate', 'num_generations'):
-    done = run('train', f'--{flag}=1')
-    assert done.returncode == 2 and done.stderr.count('\n') == 1
+
+
+def test_a_wrong_flag_is_one_line(answers_of, tmp_path):
+  """With the path that --set has for the flag of another library."""
+  meant = ('learning_rate', 'num_generations')
+  found = answers_of(
+    tmp_path,
+    {
+      'list_methods': [['--helpless']],
+      'export_weights': [[]],
+      'train': [[f'--{flag}=1'] for flag in meant],
+    },
+  )
+  unknown = "error: Unknown command line flag 'helpless'\n"
+  assert found['list_methods'] == [[2, unknown, None]]
+  missing = 'error: --checkpoint is missing; --out is missing\n'
+  assert found['export_weights'] == [[2, missing, None]]
+  for flag, (code, text, _) in zip(meant, found['train'], strict=True):
+    assert code == 2 and text.count('\n') == 1
     path = overrides.meant(ExperimentConfig, flag)
-    assert f'Did you mean --set={path}=VALUE?' in done.stderr
-  done = run('export_weights')
-  assert done.returncode == 2
-  assert done.stderr == 'error: --checkpoint is missing; --out is missing\n'
+    assert f'Did you mean --set={path}=VALUE?' in text
 
 
 BINARIES = [
@@ -244,7 +253,8 @@ def test_sft_and_evaluate_take_a_mesh(tmp_path):
   (one, line), (split, other) = found
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5),
-    *(split, one),
+    split,
+    one,
   )
   for name in ('checkpoint', 'settings'):
     assert other.pop(name) == line.pop(name)

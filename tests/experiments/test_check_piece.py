@@ -85,6 +85,9 @@ def test_a_right_piece_passes_every_check(tmp_path, user_modules):
     'GroupMean, role credit',
     'get_method()',
   ]
+  path = str(tmp_path / 'mine.py')
+  (only,) = check_piece.subjects(path, [], only_method=True)
+  assert only.title == 'get_method()'
   for one, rows in found:
     assert len(rows) == len(one.checks)
     assert not [row for row in rows if row.failure]

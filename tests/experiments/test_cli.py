@@ -1,5 +1,6 @@
 """The command rl-jax, and what an installed package does not do."""
 
+import ast
 import json
 import os
 import pathlib
@@ -17,7 +18,20 @@ from experiments.tables import papers
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # As the console script, whose folder is the first place of sys.path.
 SCRIPT = 'from experiments.cli import main; main()'
+HELP = ROOT / 'tests' / 'experiments' / 'help_pages.py'
 SHELLS = sorted((ROOT / 'experiments').rglob('*.sh'))
+
+
+def path_of(program):
+  """The file of a module."""
+  return (ROOT / program.replace('.', '/')).with_suffix('.py')
+
+
+PROGRAMS = sorted(
+  str(path.relative_to(ROOT).with_suffix('')).replace('/', '.')
+  for path in (ROOT / 'experiments').rglob('*.py')
+  if "\nif __name__ == '__main__':" in path.read_text()
+)
 
 
 def run(*arguments, cwd=ROOT, **more):
@@ -61,7 +75,7 @@ def test_commands_are_found_by_their_names():
   found = {
     'export': 'export_weights',
     'import-weights': 'import_weights',
-    'prompt-information': 'prompt_information',
+    'prompt-information': 'tools.prompt_information',
     'papers.worlds.acting': 'papers.worlds.acting',
   }
   for command, name in found.items():
@@ -80,8 +94,7 @@ def test_packages_of_the_user_hide_nothing(hiding):
   """And modules of that folder can be imported by name."""
   (hiding / 'my_task.py').write_text('import dataclasses\n')
   done = run(
-    *('train', '--config=bandit', '--print_config', '--import=my_task'),
-    cwd=hiding,
+    'train', '--config=bandit', '--print_config', '--import=my_task', cwd=hiding
   )
   assert done.returncode == 0, done.stderr
   assert json.loads(done.stdout)['class'] == 'config.ExperimentConfig'
@@ -118,6 +131,36 @@ def test_help_of_scripts_starts_nothing(path):
   )
   assert done.returncode == 0 and not done.stderr
   assert path.name in done.stdout and '#SBATCH' not in done.stdout
+
+
+@pytest.fixture(scope='module')
+def help_pages(tmp_path_factory):
+  """{program: [exit code, output, errors, exit code of `| head`, errors]}."""
+  done = subprocess.run(
+    [sys.executable, HELP, *PROGRAMS],
+    cwd=tmp_path_factory.mktemp('help'),
+    env={**os.environ, 'JAX_PLATFORMS': 'cpu', 'PYTHONPATH': str(ROOT)},
+    capture_output=True,
+    text=True,
+  )
+  assert done.returncode == 0, done.stderr
+  return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_help_of_every_program(help_pages, program):
+  """It prints what the program is, starts nothing, and may be cut by `head`.
+
+  Whatever would train compiles something, which is exit code 3 here.
+  """
+  code, out, errors, code_cut, errors_cut = help_pages[program]
+  assert (code, errors) == (0, ''), errors
+  docstring = ast.get_docstring(ast.parse(path_of(program).read_text()))
+  first = docstring.partition('\n')[0]
+  if program == 'experiments.cli':  # whose page lists all others
+    first = 'usage: rl-jax COMMAND'
+  assert ' '.join(first.split()) in ' '.join(out.split())
+  assert (code_cut, errors_cut) == (0, ''), errors_cut
 
 
 def test_help_of_the_script_without_a_loop_trains_nothing():

@@ -1,6 +1,7 @@
 """Every documented command parses; every configuration has one."""
 
 import ast
+import functools
 import importlib
 import pathlib
 import re
@@ -41,6 +42,7 @@ PLACEHOLDERS = (
   '--config=configs/NAME.py',
   '--config=my_config.py',
   '--config=guess.py',
+  '--method=my_pieces.py',
   '--config=runs/my/experiment.json',
 )
 # Every text in which a module or file of experiments may be named.
@@ -80,6 +82,7 @@ def source_of(binary: str) -> pathlib.Path:
   return FOLDER / (binary.replace('.', '/') + '.py')
 
 
+@functools.cache
 def flags_of(binary: str) -> set[str]:
   """Names of the flags that a binary defines, or asks a module to define.
 
@@ -126,7 +129,10 @@ def check(binary: str, arguments: list[str]) -> None:
   unknown = {match[1] for match in found} - known
   assert not unknown, f'experiments.{binary} has no {unknown}'
   options = {match[1]: match[2] for match in found}
-  every = lambda name: [match[2] for match in found if match[1] == name]
+
+  def every(name):
+    return [match[2] for match in found if match[1] == name]
+
   if any(text in arguments for text in PLACEHOLDERS):
     return
   if 'paper' in options:
@@ -134,7 +140,10 @@ def check(binary: str, arguments: list[str]) -> None:
   if binary == 'sweep' and 'config' in options:
     method, seeds = options.get('method', 'grpo'), options.get('seeds')
     settings = grid.settings(
-      *(options['config'], method, every('set'), every('add')),
+      options['config'],
+      method,
+      every('set'),
+      every('add'),
       seeds=seeds and int(seeds),
     )
     for run in sweep_runs.runs(settings):
@@ -149,14 +158,14 @@ def check(binary: str, arguments: list[str]) -> None:
     config_lib.validate(config)
 
 
-def described(name: str) -> str:
-  """The docstring of configs/NAME.py."""
-  return importlib.import_module(f'configs.{name}').__doc__
+def described(file: str) -> str:
+  """The docstring of a file of this repository."""
+  return ast.get_docstring(ast.parse((configuration.ROOT / file).read_text()))
 
 
 def test_a_wrong_command_is_found():
   """A misspelt flag, method and field."""
-  (good,) = commands(described('bandit'))
+  (good,) = commands(described('configs/worlds/bandit.py'))
   check(*good)
   for wrong in ('--metod=grpo', '--method=grp', '--set=rollout.groups=4'):
     with pytest.raises((AssertionError, ValueError)):
@@ -166,21 +175,21 @@ def test_a_wrong_command_is_found():
 @pytest.mark.parametrize('name', CONFIGS)
 def test_configurations_keep_the_contract(name):
   """A command with this file, its cost, and the expected result."""
-  text = described(name)
+  file = configuration.file_of('configs', name)
+  text = described(file)
   found = commands(text)
   missing = [
     example
     for pattern, example in CONTRACT.items()
     if not re.search(pattern, text, re.MULTILINE)
   ]
-  if not any(f'--config=configs/{name}.py' in args for _, args in found):
+  if not any(f'--config={file}' in args for _, args in found):
     missing.append(
       'Command: python -m experiments.train --method=grpo\n'
-      f'  --config=configs/{name}.py --workdir=runs/{name}'
+      f'  --config={file} --workdir=runs/{name}'
     )
   assert not missing, (
-    f'the docstring of configs/{name}.py lacks parts; for example\n\n'
-    + '\n'.join(missing)
+    f'the docstring of {file} lacks parts; for example\n\n' + '\n'.join(missing)
   )
   for command in found:
     check(*command)
@@ -189,7 +198,7 @@ def test_configurations_keep_the_contract(name):
 @pytest.mark.parametrize('name', METHODS)
 def test_commands_of_methods_parse(name):
   """The method fits the configuration that its docstring names."""
-  found = commands(described(f'methods.{name}'))
+  found = commands(described(f'configs/methods/{name}.py'))
   assert found
   for command in found:
     if name in REFUSED:

@@ -34,13 +34,16 @@ def call(*arguments):
       'sweep',
       ('--config=configs/worlds/bandit.py', '--method=grpo', '--seeds=1'),
     ),
-    ('search', SEARCH),
+    ('tools.search', SEARCH),
   ],
 )
 def test_where_every_run_fails_the_command_fails(name, arguments, tmp_path):
   """The prompts have no place in the model; no point is the best one."""
   done = call(
-    *('-m', f'experiments.{name}', *arguments, f'--workdir={tmp_path}'),
+    '-m',
+    f'experiments.{name}',
+    *arguments,
+    f'--workdir={tmp_path}',
     '--set=rollout.max_prompt_tokens=100000',
   )
   assert done.returncode == 1, done.stderr

@@ -111,7 +111,7 @@ def test_wrong_stages_are_named(stages, message):
   [
     (143, 'code 143: run the same command'),
     (-9, 'code -9: run the same command'),
-    (2, 'code 2: mend what it says, then run the same command'),
+    (2, 'code 2: repair what it says, then run the same command'),
   ],
 )
 def test_an_error_of_a_stage_is_not_to_be_repeated(code, text):

@@ -85,7 +85,10 @@ def config(method='grpo', **changes):
 
 def write(path, rows=(), rollouts=None, config=None, tail=''):
   path.mkdir(parents=True)
-  lines = lambda rows: ''.join(json.dumps(row) + '\n' for row in rows)
+
+  def lines(rows):
+    return ''.join(json.dumps(row) + '\n' for row in rows)
+
   (path / 'metrics.jsonl').write_text(lines(rows) + tail)
   if rollouts is not None:
     (path / 'rollouts.jsonl').write_text(lines(rollouts))
@@ -114,6 +117,39 @@ def test_what_a_model_wrote_is_never_markup(tmp_path):
   assert run['rows'][0]['error'] == EVIL and run['prompts'] == [EVIL]
   assert EVIL in found.data['curves']['runs'][0]['metrics']
   assert name in found.text
+
+
+def test_rewards_and_episodes_are_among_the_main_curves(tmp_path):
+  """Whatever their names are; what has no panel stays collapsed."""
+  series = {
+    'reward/outcome': [0.0, 1.0],
+    'episode/turns': [2.0, 3.0],
+    'time/wall_seconds': [1.0, 2.0],
+  }
+  found = page(write(tmp_path / 'a', metric_rows(2, **series)))
+  first = ['reward/mean', 'reward/outcome', 'episode/turns']
+  assert found.data['panels'] == [*first, *report_html.PANELS[1:]]
+
+
+def test_an_episode_has_one_panel(tmp_path):
+  """Turns with what was understood, calls and the parts of the reward."""
+  turns = [
+    {'observation': '?', 'action': ' up', 'understood': 'up', 'calls': 2}
+    | {'rewards': {'outcome': 0.0, 'step': -0.25}},
+    {'observation': '<', 'action': 'down', 'understood': 'down'}
+    | {'rewards': {'outcome': 1.0, 'step': 'NaN'}},
+  ]
+  row = rollout(1, turns=turns, end='done', last_observation='>')
+  found = page(write(tmp_path / 'a', metric_rows(1), [row]))
+  (shown,) = found.data['rollouts'][0]['rows']
+  one, two = shown['turns']
+  assert one['calls'] == 2 and one['understood'] == 'up'
+  assert two['calls'] == 0 and two['understood'] is None
+  assert two['rewards'] == {'outcome': 1.0, 'step': None}
+  assert (shown['end'], shown['last']) == ('done', '>')
+  ids = {attrs.get('id') for _, attrs in found.elements}
+  assert {'episodes', 'open-all'} <= ids
+  assert 'what it said' in found.text and 'what it did' in found.text
 
 
 def test_the_page_loads_nothing_and_its_policy_names_its_own_script(tmp_path):

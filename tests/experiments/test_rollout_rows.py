@@ -120,7 +120,10 @@ def test_a_line_that_is_no_sample_is_named(tmp_path):
 def test_the_order_of_samples_without_ties_changes_nothing():
   """E0."""
   own = [line for line in LINES if line['response'] != 'also']
-  groups = lambda lines: list(rows(lines, 'pair', 0.5, False))
+
+  def groups(lines):
+    return list(rows(lines, 'pair', 0.5, False))
+
   assert groups(own) == groups(
     sorted(own, key=lambda x: (x['step'], x['prompt'], x['response']))
   )

@@ -289,7 +289,7 @@ def test_files_beside_each_other_keep_their_names(mine):
   """configs/worlds/bandit.py is ours from anywhere, unless there is one
   here."""
   assert configuration.build('configs/worlds/bandit.py').task.num_contexts == 8
-  pathlib.Path('configs').mkdir()
+  pathlib.Path('configs/worlds').mkdir(parents=True)
   shutil.copy(mine / 'config.py', 'configs/worlds/bandit.py')
   shutil.copy(mine / 'task.py', 'configs/task.py')
   assert configuration.build('configs/worlds/bandit.py').task.bonus == 0.25

@@ -7,7 +7,7 @@ import pytest
 from experiments.flags import configuration
 from experiments.papers.episodes import walk_rows
 from experiments.pipelines.stages import commands, load
-from rl_jax.data.recorded import LoggedSet
+from rl_jax.data.recorded import RecordedSet
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.tasks import draws
 
@@ -37,8 +37,11 @@ def whole_walks(name):
   """The same of a few recorded episodes."""
   config = config_of(name)
   limits, own = config.rollout, task_tokenizer(config.task)
-  records = LoggedSet(
-    *(config.task, 'train', own, limits.max_prompt_tokens),
+  records = RecordedSet(
+    config.task,
+    'train',
+    own,
+    limits.max_prompt_tokens,
     max_response_tokens=limits.max_response_tokens,
   )
   turns = []

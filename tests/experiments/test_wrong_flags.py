@@ -190,7 +190,8 @@ WRONG = {
     *each(
       'scores_out',
       ('', 'folder', 'nowhere/x'),
-      *('--data=pairs.jsonl', '--reward_model=model'),
+      '--data=pairs.jsonl',
+      '--reward_model=model',
     ),
   ],
   'pipeline': [*each('pipeline', PATHS, '--workdir=p'), ['--workdir=p'], []],
@@ -232,7 +233,7 @@ WRONG = {
     *each('diff', ('grpo', 'grpo,x', 'a,b,c', 'grpo,grpo@x')),
     ['--verbose=x'],
   ],
-  'compare_methods': [
+  'tools.compare_methods': [
     *each('methods', ('x', 'grpo,,x'), BANDIT, '--workdir=c'),
     *each('baseline', ('', 'x'), BANDIT, '--methods=grpo', '--workdir=c'),
     *each('seeds', ('0', '-1', 'x'), BANDIT, '--methods=grpo', '--workdir=c'),
@@ -269,19 +270,21 @@ WRONG = {
       for x in ('x', 'seed=x', 'a=b', f'rollout.group_size={HUGE[0]}')
     ),
   ],
-  'influence': [
+  'tools.influence': [
     *each('config', PATHS),
     *each('method', ('', 'x', 'grpo@x'), BANDIT),
     *each('iterations', ('-1', '0', 'x'), BANDIT),
     *([f'--set={text}', BANDIT] for text in (*SETS[::9], *TOO_LARGE[::5])),
   ],
-  'prompt_information': [
+  'tools.prompt_information': [
     *each('checkpoint', PATHS),
     *each('checkpoint', PATHS, '--config=bandit'),
     *each('config', PATHS, '--checkpoint=model'),
     *each(
       'num_prompts num_samples batch_prompts',
-      *(('0', '-1', 'x', HUGE[0]), '--checkpoint=model', BANDIT),
+      ('0', '-1', 'x', HUGE[0]),
+      '--checkpoint=model',
+      BANDIT,
     ),
     *each('num_samples', HUGE, '--checkpoint=model', BANDIT),
     *each('split', ('dev', ''), '--checkpoint=model', BANDIT),

@@ -76,7 +76,10 @@ class Rules:
 
   def __init__(self, **fields):
     fields = {'name': 'j', 'template': '{first}{second}'} | fields
-    encode = lambda question: list(question.text)
+
+    def encode(question):
+      return list(question.text)
+
     asked = Asked(Judge(**fields), None, encode, self.read)
     self.judges, self.questions = Judges([asked]), []
 
@@ -234,7 +237,10 @@ def test_groups_are_judged_in_one_question(toy):
 def test_judges_of_single_responses_are_as_before(toy):
   """E0: each side is judged when it is there; rewards are compared by size."""
   source = Judge(name='j', template='{response}')
-  read = lambda params, ids: ['rps'.index(x[0]) / 2 for x in ids]
+
+  def read(params, ids):
+    return ['rps'.index(x[0]) / 2 for x in ids]
+
   judges = Judges([Asked(source, None, lambda q: list(q.text), read)])
   traj, *_ = run(toy.get_method('nash_md'), OWN, OTHER, judges=judges)
   np.testing.assert_array_equal(traj.rewards['j'][:6], [0, 0.5, 1, 0.5, 0.5, 1])

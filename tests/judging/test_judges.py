@@ -151,7 +151,9 @@ def test_an_evaluation_changes_no_rubric():
     seen.extend((params, ''.join(x)) for x in ids)
     return [0.5 for _ in ids]
 
-  answer = lambda params, ids: ['new' for _ in ids]
+  def answer(params, ids):
+    return ['new' for _ in ids]
+
   reviser = Reviser(revision, None, list, answer)
   judges = Judges([Asked(source, None, lambda q: list(q.text), read, reviser)])
   of = Outcome({'outcome': 1.0}), Example('p', '', 0)
@@ -176,11 +178,11 @@ def test_an_episode_is_told_by_its_turns(toy):
   """In the words of the judge; a response stays as it is."""
   source = Judge(template='{prompt}|{response}')
   turns = [('u', '01->'), ('t', '')]
-  assert source.told(turns) == (
+  assert source.observed(turns) == (
     '[turn 1]\nu\n[answer]\n01->\n[turn 2]\nt\n[answer]\n\n'
   )
-  assert source.told('a {action} b') == 'a {action} b'
-  assert source.told([]) == ''
+  assert source.observed('a {action} b') == 'a {action} b'
+  assert source.observed([]) == ''
   plain = dataclasses.replace(source, turn='{action}{answer}', max_tokens=9)
   seen = []
 

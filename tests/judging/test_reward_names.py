@@ -59,7 +59,7 @@ def begin(toy):
     changed = dataclasses.replace(
       config, task=task or config.task, verifier=settings
     )
-    found = assembly.make_verifier(changed, None, tokenizer, mesh, split=split)
+    found = assembly.make_runner(changed, None, tokenizer, mesh, split=split)
     with contextlib.closing(found):
       pass
 
@@ -68,7 +68,7 @@ def begin(toy):
 
 
 def test_functions_of_the_user_are_not_called(begin):
-  """Weights of the task that they add to are checked by the task alone."""
+  """Weights of the task that they add to are checked by the task only."""
   calls.clear()
   begin(RewardFunctions(task=Arithmetic(), functions={noted: 1.0}))
   task = Arithmetic(reward_weights=WRONG)
@@ -78,7 +78,7 @@ def test_functions_of_the_user_are_not_called(begin):
 
 
 def test_functions_in_other_forms_are_called_once(begin):
-  """With a right response; a row to which none applies is no mistake."""
+  """With a right response; a row to which none applies is not a mistake."""
   calls.clear()
   task = RewardFunctions(task=Arithmetic(), functions={noted_list: 1.0})
   begin(task)
@@ -140,7 +140,7 @@ def test_every_part_of_a_mixture_is_asked(begin):
 
 
 def test_verifiers_on_the_device_are_traced(begin):
-  """Names alone are read; both components of the bandit may be weighted."""
+  """Only names are read; both components of the bandit may be weighted."""
   both = {'outcome': 1.0, 'value': 1.0}
   for weights, found in ((both, None), (WRONG, f'Bandit: {REFUSED}')):
     task = dataclasses.replace(begin.task, reward_weights=weights)
@@ -165,7 +165,7 @@ def test_an_evaluation_reads_the_split_that_it_asks_for(begin, tmp_path):
 
 @dataclasses.dataclass(frozen=True)
 class WithoutTargets(Arithmetic):
-  """As of a user who does not train with supervision."""
+  """The task of a user who does not train with supervision."""
 
   def target(self, example):
     raise NotImplementedError

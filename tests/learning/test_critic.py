@@ -72,7 +72,8 @@ def test_equal_weights_give_equal_statistics(found, kind):
   assert np.abs(shared['values']).max() > 0.01
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
-    *(shared, other),
+    shared,
+    other,
   )
 
 
@@ -82,10 +83,15 @@ def test_who_is_trained_by_the_values(found, name):
   ones.
   """
   (_, shared), (_, detached), (_, own) = (found[k] for k in KINDS)
-  same = lambda a, b: jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), a, b
-  )
-  largest = lambda tree: max(np.abs(x).max() for x in jax.tree.leaves(tree))
+
+  def same(a, b):
+    return jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), a, b
+    )
+
+  def largest(tree):
+    return max(np.abs(x).max() for x in jax.tree.leaves(tree))
+
   for grads in (shared, detached, own):
     same(grads[name]['value_head'], shared[name]['value_head'])
   assert largest(shared[name]['model']) > 0.01
@@ -99,7 +105,8 @@ def test_the_policy_learns_as_without_a_critic(found):
   (_, shared), (_, _), (_, own) = (found[kind] for kind in KINDS)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
-    *(shared['logp']['model'], own['logp']['model']),
+    shared['logp']['model'],
+    own['logp']['model'],
   )
   assert all(not x.any() for x in jax.tree.leaves(own['logp']['critic']))
 
@@ -123,7 +130,10 @@ def test_a_residual_critic_is_two(tiny):
   shared, own, both = (
     run(kind, params) for kind in (critic.SHARED, critic.OWN, critic.RESIDUAL)
   )
-  close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+  def close(a, b):
+    return np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
   assert np.abs(own['values'] - shared['values']).max() > 0.01
   close(both['values'], own['values'])
   for name in needs[1:]:
@@ -132,7 +142,10 @@ def test_a_residual_critic_is_two(tiny):
 
   def moved(output):
     """The largest gradient of an output by tree."""
-    total = lambda p: run(critic.RESIDUAL, p)['value_heads'][..., output].sum()
+
+    def total(p):
+      return run(critic.RESIDUAL, p)['value_heads'][..., output].sum()
+
     grads = jax.grad(total)(params)
     return {
       name: max(np.abs(x).max() for x in jax.tree.leaves(grads[name]))
@@ -229,5 +242,6 @@ def test_own_layers_are_split_over_a_mesh(tiny):
   assert all(np.abs(x).max() > 0 for x in jax.tree.leaves(one['critic']))
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
-    *(one, split),
+    one,
+    split,
   )

@@ -165,7 +165,10 @@ def test_an_update_on_a_mesh_moves_no_moments():
   grads = {'w': jnp.asarray(rng.normal(size=(8, 512)), jnp.float32)}
   update = jax.jit(lambda g, state: ours.update(g, state))
   updates, state = update(grads, ours.init(grads))
-  put = lambda x: jax.device_put(x, place) if x.ndim else x
+
+  def put(x):
+    return jax.device_put(x, place) if x.ndim else x
+
   split = jax.tree.map(put, (grads, ours.init(grads)))
   text = update.lower(*split).compile().as_text()
   assert 'all-gather' not in text and 'all-to-all' not in text

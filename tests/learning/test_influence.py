@@ -133,7 +133,9 @@ def test_constant_factors_clips_and_mismatch(tiny):
       weights=(weights.TruncatedImportance(),),
     )
 
-  numbers = lambda x: (float(x['cos']), float(x['ratio']))
+  def numbers(x):
+    return (float(x['cos']), float(x['ratio']))
+
   found, _ = measured(tiny, method(2.0), method())
   assert numbers(found) == pytest.approx((1.0, 2.0), rel=1e-5)
   assert found['shaping.0.Affine/cos'] == pytest.approx(1.0, rel=1e-5)

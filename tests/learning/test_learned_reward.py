@@ -42,7 +42,10 @@ def test_heads_are_summed_with_weights(tiny):
   }
   score = jax.jit(final_values, static_argnums=(0, 3))
   forward = Forward(model=tiny.CFG)
-  of = lambda *weights: np.asarray(score(forward, params, traj, weights))
+
+  def of(*weights):
+    return np.asarray(score(forward, params, traj, weights))
+
   first, second = of(1.0, 0.0), of(0.0, 1.0)
   np.testing.assert_allclose(of(), first, atol=1e-5)
   np.testing.assert_allclose(of(0.25, 2.0), first / 4 + 2 * second, atol=1e-4)
@@ -55,14 +58,18 @@ def test_heads_are_summed_with_weights(tiny):
 
 def test_steps_by_hand(toy):
   """Steps of 0.9, 0.4, 0.6, 0.2 end with token 7; the rest does not count."""
-  logit = lambda p: np.log(p / (1 - p))
+
+  def logit(p):
+    return np.log(p / (1 - p))
+
   p = np.array([[0.9, 0.4, 0.6, 0.2, 0.01]])
   response = np.array([[7, 7, 7, 7, 1]])
   traj = toy.trajectories(np.ones((1, 5)), group_size=1, response_BT=response)
   values = np.float32(logit(p))
-  score = lambda traj, how: over_steps(
-    values, step_ends(traj, np.array([7])), how
-  )[0]
+
+  def score(traj, how):
+    return over_steps(values, step_ends(traj, np.array([7])), how)[0]
+
   for how, expected in (('product', 0.0432), ('min', 0.2), ('last', 0.2)):
     np.testing.assert_allclose(score(traj, how), expected, rtol=1e-5)
   whole = traj.replace(response_BT=np.zeros((1, 5), np.int32))

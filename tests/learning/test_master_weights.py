@@ -67,7 +67,10 @@ def test_small_steps_are_those_of_float32_weights(fields):
   found, state = run(params, 50, optimizer)
   assert found['w'].dtype == jnp.bfloat16
   masters = master_weights.joined(found['w'], state.remainder['w'])
-  same = lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-9)
+
+  def same(x, y):
+    return np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-9)
+
   same(masters, expected['w'])
   same(found['b'], expected['b'])
   assert jax.tree.structure(state.inner) == jax.tree.structure(inner)
@@ -120,7 +123,10 @@ def test_the_norm_of_a_bfloat16_gradient_is_float32(tiny, toy):
       forward, state.params, batch, {}, reuse_scores=False
     )
     _, metrics = update.update_minibatch(
-      *(forward, state, batch, jnp.arange(4)),
+      forward,
+      state,
+      batch,
+      jnp.arange(4),
       optimizer=optimizer,
       reuse_scores=False,
     )

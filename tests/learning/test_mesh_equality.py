@@ -16,7 +16,7 @@ from rl_jax.learning import update
 from rl_jax.learning.statistics import Forward, model_needs
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import CREDIT_SLOTS
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.records.checkpoints import checkpointer
@@ -48,14 +48,8 @@ SEQUENCE_MESHES = [
   (1, 1, 2, 2),
   (1, 2, 2, 2),
 ]
-MODEL = ModelConfig(
-  vocab_size=1,
-  num_layers=1,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=8,
-  mlp_size=32,
+MODEL = presets.small(
+  num_layers=1, width=16, num_heads=4, head_size=8, mlp_size=32
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from rl_jax.learning import muon
+from rl_jax.learning import optimizers
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.models import params as params_lib
 
@@ -33,16 +33,24 @@ def models(tiny):
 
 
 def axes_of(params):
-  """What muon.matrices finds, by dotted path."""
-  whole = lambda x: x is None or hasattr(x, 'reduction_axis')
-  flat, _ = jax.tree.flatten_with_path(muon.matrices(params), is_leaf=whole)
+  """What optimizers.muon_matrices finds, by dotted path."""
+
+  def whole(x):
+    return x is None or hasattr(x, 'reduction_axis')
+
+  flat, _ = jax.tree.flatten_with_path(
+    optimizers.muon_matrices(params), is_leaf=whole
+  )
   dotted = functools.partial(jax.tree_util.keystr, simple=True, separator='.')
   return {dotted(path): x for path, x in flat}
 
 
 def test_axes_of_every_kind_of_weight(models):
   """Inputs and outputs; layers and experts are stacks, heads are outputs."""
-  take = lambda kind, name: tuple(axes_of(models[kind])[name])
+
+  def take(kind, name):
+    return tuple(axes_of(models[kind])[name])
+
   layers = 'model.layers'
   assert take('whole', f'{layers}.wq') == ((1,), (2, 3))
   assert take('whole', f'{layers}.wo') == ((1, 2), (3,))

@@ -90,7 +90,8 @@ def test_microbatches_and_packing_change_nothing(tiny):
     assert tiny.relative_gap(other, grads) < 1e-5
     jax.tree.map(
       functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6),
-      *(same, found),
+      same,
+      found,
     )
 
 

@@ -65,7 +65,10 @@ def scored(cfg, needs, tokens, mesh=None):
     stats = statistics.token_statistics(
       Forward(model=cfg, temperature=0.7), params, traj, needs
     )
-    weigh = lambda x: jnp.sin(jnp.arange(x.size, dtype=x.dtype))
+
+    def weigh(x):
+      return jnp.sin(jnp.arange(x.size, dtype=x.dtype))
+
     return sum(weigh(x) @ x.ravel() for x in stats.values()), stats
 
   inputs = make_inputs(cfg, tokens, mesh)
@@ -107,9 +110,10 @@ def test_two_spans_of_a_response(tiny):
     rows.response_BT,
     rows.mask_BT,
   )
-  states = lambda: jax.jit(models.forward, static_argnums=1)(
-    params, cfg, *inputs
-  )
+
+  def states():
+    return jax.jit(models.forward, static_argnums=1)(params, cfg, *inputs)
+
   one = states()
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(sequence=2), jax.devices()[:2])
   with jax.set_mesh(mesh):

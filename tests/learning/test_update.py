@@ -176,7 +176,10 @@ def shortened(traj, lengths):
   """The first tokens of every row; what comes after them is garbage."""
   length_B = np.asarray(lengths, np.int32)
   on_BT = np.arange(traj.mask_BT.shape[1])[None] < length_B[:, None]
-  keep = lambda x: None if x is None else np.asarray(x) * on_BT
+
+  def keep(x):
+    return None if x is None else np.asarray(x) * on_BT
+
   fields = ('logp_old', 'logp_ref', 'entropy', 'values', 'advantages')
   return traj.replace(
     length_B=length_B,

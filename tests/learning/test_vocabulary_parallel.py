@@ -121,7 +121,10 @@ def test_no_device_holds_whole_logits(
   chunk: elements of a chunk of logits; a small one makes several.
   """
   if not whole_model:
-    forward = lambda params, *_: params['hidden']
+
+    def forward(params, *_):
+      return params['hidden']
+
     monkeypatch.setattr(statistics.transformer, 'forward', forward)
   cfg, mesh = make_model(tied_embeddings=tied), make_mesh(shape)
   monkeypatch.setattr(statistics, 'CHUNK_ELEMENTS', chunk)

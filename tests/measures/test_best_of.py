@@ -46,7 +46,7 @@ def test_ties_and_samples_without_an_answer():
 
 
 def test_outcomes_of_the_winners():
-  """By clusters where a task has them; not judged is no answer."""
+  """By clusters where a task has them; not judged is not an answer."""
   arrays = {
     'certainty': CERTAINTY,
     'text': np.array([[1, 2, 3, 4]]),
@@ -72,8 +72,12 @@ def test_certainty_is_the_mean_divergence_from_uniform(tiny):
   with jax.set_mesh(mesh):
     found = best_of.make_certainty(tiny.CFG, mesh)(params, traj)
   hidden = models.forward(
-    *(params, tiny.CFG, traj.prompt_NP, traj.prompt_mask_NP),
-    *(traj.response_BT, traj.mask_BT),
+    params,
+    tiny.CFG,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    traj.response_BT,
+    traj.mask_BT,
   )
   logp = jax.nn.log_softmax(models.logits(params, tiny.CFG, hidden))
   kl_BT = -(logp + jnp.log(tiny.CFG.vocab_size)).mean(-1)

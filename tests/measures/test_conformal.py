@@ -50,7 +50,7 @@ def test_scores_and_sets_by_hand():
 
 
 def test_decision_weights_by_hand():
-  """Of the specification: q1 = .1, q2 = .9."""
+  """The weights of the specification for q1 = .1, q2 = .9."""
   found = conformal.decision_weights(np.array([0.05, 0.4, 0.95]), 0.1, 0.9)
   expected = [
     [0.562, 0.424, 0.014],
@@ -63,7 +63,7 @@ def test_decision_weights_by_hand():
 
 
 def test_cost_by_hand():
-  """.2 + .6 + .03 - .36 - .2 * .8979; answering alone too often costs .1."""
+  """.2 + .6 + .03 - .36 - .2 * .8979; only answering too often costs .1."""
   found = {
     'accuracy': 0.8,
     'size': 2.0,

@@ -10,7 +10,10 @@ from rl_jax.tasks import EvaluationSet
 
 def mode(answers, outcomes, length):
   """The greedy responses of a mode, each of `length` tokens."""
-  column = lambda x: np.asarray(x, float)[:, None]
+
+  def column(x):
+    return np.asarray(x, float)[:, None]
+
   return {
     'reward/cluster_id': column(answers),
     'reward/outcome': column(outcomes),
@@ -35,7 +38,7 @@ def test_by_hand():
 
 
 def test_one_cheap_mode_decides_where_it_answers():
-  """A reduction: of two modes the first alone, the last if it has no answer."""
+  """A reduction: of two modes only the first, the last if it has no answer."""
   found = consensus.metrics([GUESS, CAREFUL])
   assert found['agreement'] == 0.5 and found['pass_at_1'] == 0.75
 
@@ -46,7 +49,7 @@ def test_the_order_of_cheap_modes_does_not_matter():
 
 
 def test_texts_stand_for_answers():
-  """Where the task has no cluster ids; an empty text is no answer."""
+  """Where the task has no cluster ids; an empty text is not an answer."""
 
   def of_texts(one, texts):
     rest = {n: x for n, x in one.items() if n != 'reward/cluster_id'}

@@ -46,7 +46,9 @@ def test_selection():
 
 
 def test_every_player_of_a_game_has_states_of_a_baseline():
-  """As in the state of a run: tables by prompt have a row for each role."""
+  """They are as in the state of a run: tables by prompt have a row for each
+  role.
+  """
   games = configuration.build('kuhn', 'spiral')
   games = dataclasses.replace(
     games, diagnostics=DiagnosticsConfig(influence_every=1)
@@ -103,7 +105,12 @@ def test_runs_stay_as_they_are(tmp_path):
     if own:
       assert own['influence/cos'] == pytest.approx(1.0, rel=1e-6)
       assert own['influence/ratio'] == pytest.approx(1.0, rel=1e-6)
-    kept = lambda row: {
-      n: x for n, x in row.items() if not n.startswith(('influence/', 'time/'))
-    }
+
+    def kept(row):
+      return {
+        n: x
+        for n, x in row.items()
+        if not n.startswith(('influence/', 'time/'))
+      }
+
     assert kept(plain) == kept(measured)

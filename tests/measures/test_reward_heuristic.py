@@ -13,7 +13,7 @@ from rl_jax.measures.reward_heuristic import prompts, reward_heuristic
 
 @pytest.mark.slow
 def test_scores_are_those_of_reward_models(tiny):
-  """E1: of complete rows; tokens behind the length do not count."""
+  """E1: of complete rows; tokens after the length do not count."""
   traj, params = tiny.rollout(group_size=1), tiny.params()
   expected = final_values(Forward(model=tiny.CFG), params, traj)
   heuristic = jax.jit(reward_heuristic(tiny.CFG, params))

@@ -28,9 +28,12 @@ def cases(toy):
   return functools.cache(lambda name: Case(toy.get_method(name)))
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(scope='module', params=NAMES)
 def case(cases, request):
-  """Every method in turn."""
+  """Every method in turn; all tests of one follow each other.
+
+  So its programs are still there: JAX keeps the last 2,048.
+  """
   return cases(request.param)
 
 

@@ -5,10 +5,12 @@ and releases that the docstrings name: a change of a default in a piece changes
 what a method's name means, and is found here.
 """
 
+import re
+
 import pytest
 
 from experiments.flags import configuration
-from experiments.tables import methods
+from experiments.tables import all_methods, methods
 
 NAMES = configuration.names(methods.PACKAGE)
 
@@ -24,24 +26,30 @@ def test_docstring_keeps_the_contract(name):
 
 
 def test_table_is_fresh():
-  """configs/methods/README.md is what the docstrings say."""
-  path = configuration.ROOT / methods.FILE
+  """configs/methods/README.md is what docstrings and results say."""
+  path = configuration.ROOT / all_methods.FILE
   found = path.read_text() if path.exists() else ''
-  assert found == methods.page(), (
-    f'{methods.FILE} is not up to date; run: {methods.COMMAND}'
+  assert found == all_methods.page(), (
+    f'{all_methods.FILE} is not up to date; run: {all_methods.COMMAND}'
   )
 
 
 def test_table_names_every_method():
   """One row each, with pieces in the order of the method."""
-  rows = [row for row in methods.page().split('\n') if row.startswith('| [')]
+  rows = [
+    row for row in all_methods.page().split('\n') if row.startswith('| [')
+  ]
   assert len(rows) == len(NAMES)
   (dapo,) = (row for row in rows if row.startswith('| [dapo](dapo.py) |'))
   assert 'Yu et al.' in dapo
-  assert (
-    '| OverlongPenalty, GroupCenter, GroupScale, PPOClip, TokenMean, '
-    'ZeroVariance |' in dapo
-  )
+  pieces = re.findall(r'\[(\w+)\]\((\.\./\.\./rl_jax/[\w/]+\.py)\)', dapo)
+  assert [name for name, _ in pieces] == [
+    *('OverlongPenalty', 'GroupCenter', 'GroupScale', 'PPOClip', 'TokenMean'),
+    'ZeroVariance',
+  ]
+  folder = (configuration.ROOT / all_methods.FILE).parent
+  for name, path in pieces:
+    assert f'class {name}(' in (folder / path).read_text()
 
 
 def edited(monkeypatch, old, new):

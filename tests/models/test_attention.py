@@ -58,9 +58,9 @@ def test_gradients_do_not_depend_on_the_blocks(monkeypatch, size):
   cotangent *= mask_NP[:, :, None, None, None]
 
   def gradients():
-    out = lambda *qkv: (
-      attention.attend_prompt(*qkv, mask_NP) * cotangent
-    ).sum()
+    def out(*qkv):
+      return (attention.attend_prompt(*qkv, mask_NP) * cotangent).sum()
+
     return jax.jit(jax.grad(out, argnums=(0, 1, 2)))(q, k, v)
 
   whole = gradients()
@@ -148,9 +148,12 @@ def test_responses_do_not_depend_on_the_blocks(
 
 
 def test_no_array_has_all_queries_and_keys():
-  """Of an update with a response of 2,048 tokens, to a prompt of 1,024."""
+  """An update with a response of 2,048 tokens to a prompt of 1,024."""
   length, prompt = 2048, 1024
-  array = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
+
+  def array(*shape):
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
   step = jnp.arange(length)
 
   def out(q, kp, vp, k, v):

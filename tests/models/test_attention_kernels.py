@@ -164,7 +164,10 @@ def test_gradients_of_the_copies_of_a_prompt_are_summed_in_float32():
   response = np.zeros((1, copies, 1, 1), jnp.bfloat16)
   weight = np.full((1, copies, 2, 1), 2.0**-9, jnp.bfloat16)
   weight[0, 0] = 1
-  total = lambda p: (attention_kernels._append(p, response) * weight).sum()
+
+  def total(p):
+    return (attention_kernels._append(p, response) * weight).sum()
+
   gradient = np.asarray(jax.jit(jax.grad(total))(prompt), np.float32)
   np.testing.assert_array_equal(gradient, 2.0)
 

@@ -83,7 +83,10 @@ def test_sampler_and_trainer_agree_in_bfloat16(sampled):
     on_BT,
   )
   limit = tolerance(params, cfg, hidden)
-  gap = lambda x, y: float(jnp.abs((x - y) * traj.mask_BT).max())
+
+  def gap(x, y):
+    return float(jnp.abs((x - y) * traj.mask_BT).max())
+
   exact, rounded = logp['float32'], logp['bfloat16']
   assert rounded.dtype == jnp.float32
   rounding = gap(rounded, exact)

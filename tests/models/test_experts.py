@@ -157,9 +157,7 @@ def test_one_expert_is_a_dense_mlp():
   [
     (experts.CHOSEN, dict(fsdp=2, tensor=2)),
     (experts.CHOSEN, dict(fsdp=4)),
-    pytest.param(
-      *(experts.ALL, dict(fsdp=2, tensor=2)), marks=pytest.mark.slow
-    ),
+    pytest.param(experts.ALL, dict(fsdp=2, tensor=2), marks=pytest.mark.slow),
   ],
 )
 def test_split_experts_equal_one_device(way, axes):

@@ -5,18 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax import models
-from rl_jax.models import attention, kv_cache, rope
+from rl_jax.models import attention, kv_cache, presets, rope
 from rl_jax.runtime.platform import Platform
 
-CFG = models.ModelConfig(
-  vocab_size=7,
-  num_layers=1,
-  width=8,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=8,
+CFG = presets.small(
+  vocab_size=7, num_layers=1, width=8, num_heads=4, head_size=4, mlp_size=8
 )
 J, K, P = 2, 4, 3
 

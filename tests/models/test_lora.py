@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 
 from rl_jax import models
-from rl_jax.models import lora
+from rl_jax.models import lora, presets
 from rl_jax.models import params as params_lib
 
-BASE = models.ModelConfig(
-  vocab_size=11,
-  num_layers=2,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+BASE = presets.small(
+  vocab_size=11, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 CFG = dataclasses.replace(BASE, lora_rank=3, lora_alpha=6.0)
 BATCH = (

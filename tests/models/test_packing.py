@@ -52,7 +52,9 @@ def test_nothing_moves_without_slots():
 def test_gradients_are_the_other_way():
   """E0: both Jacobians are the transposes of the maps, and gathers."""
   real_NL = np.random.default_rng(0).integers(0, 2, (4, 6))
-  eye = lambda size: jnp.tile(jnp.eye(size)[None], (4, 1, 1))
+
+  def eye(size):
+    return jnp.tile(jnp.eye(size)[None], (4, 1, 1))
 
   def matrices(real_NL):
     found = []

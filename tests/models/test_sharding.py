@@ -136,7 +136,10 @@ def test_groups_that_do_not_divide_still_work():
   """3 groups on 8 devices: not split, same tokens."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
   params, traj = make_inputs(None)
-  rows = lambda x: x[: 3 * G] if x.shape[0] == N * G else x[:3]
+
+  def rows(x):
+    return x[: 3 * G] if x.shape[0] == N * G else x[:3]
+
   few = jax.tree.map(rows, traj)
   with jax.set_mesh(mesh):
     found = sampled(params, few)

@@ -401,7 +401,10 @@ def test_a_text_is_that_of_the_bytes_of_its_tokens(make):
 def test_stop_texts_of_a_bpe():
   """'t' within 'th', 'the' and ' t'; a control token; 'then' of two."""
   tokenizer = bpe()
-  find = lambda text: tokenizer.backend.token_to_id(text)
+
+  def find(text):
+    return tokenizer.backend.token_to_id(text)
+
   stop = make_stop(tokenizer, ('t', '<|im_start|>'))
   tokens = [find(text) for text in ('t', 'th', 'the', 'Ġt')]
   assert set(stop.ids) == {*tokenizer.eos_ids, *tokens} and stop.table is None

@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 
 from rl_jax import models
-from rl_jax.models import decoding, products
+from rl_jax.models import decoding, presets, products
 from rl_jax.models import params as params_lib
 
-CFG = models.ModelConfig(
-  vocab_size=19,
-  num_layers=2,
-  width=24,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=6,
-  mlp_size=40,
+CFG = presets.small(
+  vocab_size=19, width=24, num_heads=4, head_size=6, mlp_size=40
 )
 VARIANTS = {
   'llama': dataclasses.replace(
@@ -188,7 +182,10 @@ def test_order_of_groups_and_of_rows_changes_nothing():
   params, batch = make_params(CFG), make_batch()
   hidden = FORWARD(params, CFG, *batch).reshape(N, G, T, -1)
   groups, rows = np.array([2, 0, 1]), np.array([1, 0])
-  permute = lambda x: x.reshape(N, G, T)[groups][:, rows].reshape(N * G, T)
+
+  def permute(x):
+    return x.reshape(N, G, T)[groups][:, rows].reshape(N * G, T)
+
   moved = FORWARD(
     params,
     CFG,
@@ -220,7 +217,8 @@ def test_small_and_odd_batches(sizes, plain_forward):
   ('name', 'transposed'),
   [
     pytest.param(
-      *(name, transposed),
+      name,
+      transposed,
       marks=pytest.mark.slow if name in ('gemma3', 'yarn') else (),
     )
     for name in VARIANTS
@@ -276,11 +274,14 @@ def test_remat_gives_the_same_gradients():
     gradient(models.forward, params, remat, batch),
     gradient(models.forward, params, CFG, batch),
   )
-  count = lambda cfg: str(
-    jax.make_jaxpr(lambda params: gradient(models.forward, params, cfg, batch))(
-      params
-    )
-  ).count('dot_general')
+
+  def count(cfg):
+    return str(
+      jax.make_jaxpr(
+        lambda params: gradient(models.forward, params, cfg, batch)
+      )(params)
+    ).count('dot_general')
+
   assert count(remat) > count(CFG)
 
 
@@ -335,7 +336,10 @@ def test_several_values_are_several_heads():
   rng = np.random.default_rng(0)
   head = {n: jnp.asarray(rng.normal(size=x.shape)) for n, x in head.items()}
   hidden = jnp.asarray(rng.normal(size=(2, cfg.width)))
-  one = lambda h: {'value_head': {n: x[h] for n, x in head.items()}}
+
+  def one(h):
+    return {'value_head': {n: x[h] for n, x in head.items()}}
+
   expected = [models.values(one(h), hidden) for h in range(3)]
   params = {'value_head': head}
   np.testing.assert_allclose(

@@ -50,7 +50,8 @@ MISTAKES = {
   ),
   'metrics are an array': (
     ('losses', '', 'x = -ctx.stats["logp"]\n    return LossOut(x, x)'),
-    'they should be a dict of names and arrays, or {}',
+    'returns metrics of the type array: they should be a dict of names and '
+    'arrays, or {}',
   ),
   'metric per row': (
     (
@@ -98,6 +99,10 @@ MISTAKES = {
   'misspelt field': (
     ('weights', '', 'return LossOut(ctx.traj.advantage_BT, {})'),
     "no attribute 'advantage_BT'. Did you mean 'advantages_BT'?",
+  ),
+  'statistics in credit': (
+    ('credit', '', 'return CreditOut(ctx.stats["entropy"])'),
+    'Credit runs before the update: list what it reads in `needs`',
   ),
   'misspelt context': (
     ('weights', '', 'return LossOut(ctx.trja.advantages_BT, {})'),
@@ -167,7 +172,7 @@ def write(tmp_path, user_modules):
 
 
 def prepared(toy, slot, piece):
-  """The arguments of toy.run, of a method in which the piece stands."""
+  """The arguments of toy.run, for a method that holds the piece."""
   method = toy.get_method('grpo')
   traj, stats = toy.batch(method)
   several = slot in ('losses', 'weights', 'credit')

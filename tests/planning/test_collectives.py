@@ -192,7 +192,10 @@ def _contiguous(x, num_prompts, pieces):
 
 def _sum_of_pieces(split, x):
   """Every row on its own, piece by piece."""
-  body = lambda _, piece: (None, jnp.sin(piece.astype(jnp.float32)).sum(1))
+
+  def body(_, piece):
+    return (None, jnp.sin(piece.astype(jnp.float32)).sum(1))
+
   return jax.lax.scan(body, None, split(x, 32, 2))[1]
 
 
@@ -202,11 +205,15 @@ def test_a_compiled_scan_is_counted(toy):
   mesh = eight()
 
   def total(x):
-    body = lambda carry, _: (jnp.sin(carry + x.sum()), None)
+    def body(carry, _):
+      return (jnp.sin(carry + x.sum()), None)
+
     return jax.lax.scan(body, jnp.float32(0.0), None, length=7)[0]
 
   def outside(x):
-    body = lambda carry, _: (carry + jnp.sin(x + carry).sum(), None)
+    def body(carry, _):
+      return (carry + jnp.sin(x + carry).sum(), None)
+
     return jax.lax.scan(body, jnp.float32(0.0), None, length=7)[0]
 
   shape = jax.ShapeDtypeStruct((16,), jnp.float32, sharding=mesh_lib.rows(mesh))

@@ -24,7 +24,9 @@ def shapes(rows, *keys):
   def reads(traj):
     return [row_inputs.read(traj, key) for key in keys]
 
-  lower = lambda traj: jax.jit(reads).lower(traj)
+  def lower(traj):
+    return jax.jit(reads).lower(traj)
+
   return [x.shape for x in described_rows.lowered(lower, rows).out_info]
 
 

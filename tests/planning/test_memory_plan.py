@@ -8,7 +8,7 @@ import pytest
 
 from configs.worlds import bandit, keydoor
 from experiments.flags import configuration
-from rl_jax.models import ModelConfig, presets, spec, specs
+from rl_jax.models import presets, spec, specs
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.planning import abstract_run, memory_check, memory_plan
@@ -17,15 +17,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 
-SMALL = ModelConfig(
-  vocab_size=300,
-  num_layers=2,
-  width=64,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=16,
-  mlp_size=128,
-)
+SMALL = presets.small(vocab_size=300, num_heads=4, head_size=16, mlp_size=128)
 
 
 EXPERTS = dataclasses.replace(

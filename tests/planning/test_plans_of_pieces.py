@@ -12,8 +12,8 @@ from experiments.flags import configuration
 from rl_jax.decoding import SamplingConfig
 from rl_jax.decoding.beam_search import beam_search
 from rl_jax.decoding.generate import start_trajectories
-from rl_jax.models import ModelConfig
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.overrides import override
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
@@ -21,15 +21,7 @@ from rl_jax.planning import abstract_run, memory_plan
 from rl_jax.rollouts import wrappers
 from rl_jax.runtime import mesh as mesh_lib
 
-SMALL = ModelConfig(
-  vocab_size=300,
-  num_layers=2,
-  width=64,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=16,
-  mlp_size=128,
-)
+SMALL = presets.small(vocab_size=300, num_heads=4, head_size=16, mlp_size=128)
 TOKEN = 2 * 2 * 2 * 16 * 4  # bytes of keys and values in 2 layers, 2 heads
 EVALUATION = {
   'evaluation__every': '1',
@@ -214,8 +206,7 @@ def test_runs_on_data_lower(toy, name):
     ('bandit', 'seed_grpo', ()),
     ('bandit', 'copo', ()),  # its loss reads the same
     pytest.param(
-      *('told_keydoor', 'oni', ('model.value_head=True',)),
-      marks=pytest.mark.slow,
+      'told_keydoor', 'oni', ('model.value_head=True',), marks=pytest.mark.slow
     ),
     ('bandit', 'spo_tree', ('method.rollout.segment_tokens=1',)),
     pytest.param('arithmetic', 'spin', (), marks=pytest.mark.slow),

@@ -1,7 +1,6 @@
 """Loggers lose lines to a full disk; the lines around them are whole."""
 
 import gc
-import resource
 import sys
 import time
 
@@ -17,22 +16,8 @@ from rl_jax.records.metrics import MetricsWriter, read_jsonl
 from rl_jax.runtime.writer import sole_writer
 
 
-class file_size_limit:
-  """Makes every write beyond `limit` bytes of a file fail in the kernel."""
-
-  def __init__(self, limit):
-    self.limit = limit
-
-  def __enter__(self):
-    self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.before[1]))
-
-  def __exit__(self, *unused):
-    resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
-
-
 @pytest.mark.parametrize('limit', range(300, 380, 7))
-def test_metrics_lose_whole_lines(tmp_path, caplog, limit):
+def test_metrics_lose_whole_lines(tmp_path, caplog, limit, file_size_limit):
   """The kernel cuts a line at any byte; with space, the next is whole."""
   writer = MetricsWriter(tmp_path)
   writer.seconds = lambda: 1.0  # lines of one length
@@ -104,7 +89,7 @@ def test_tensorboard_in_a_directory_that_cannot_be_made(tmp_path):
 
 
 def test_batches_of_skipped_updates_do_not_end_a_run(
-  tmp_path, caplog, monkeypatch
+  tmp_path, caplog, monkeypatch, file_size_limit
 ):
   # numpy closes the archive again when it is deleted.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)
@@ -115,7 +100,9 @@ def test_batches_of_skipped_updates_do_not_end_a_run(
   assert 'x.npz cannot be written' in caplog.text
 
 
-def test_the_oldest_state_that_a_run_may_continue(tmp_path, monkeypatch):
+def test_the_oldest_state_that_a_run_may_continue(
+  tmp_path, monkeypatch, file_size_limit
+):
   """A failed save changes nothing; best steps do not count."""
   # Orbax leaves the coroutines of failed writes unawaited.
   monkeypatch.setattr(sys, 'unraisablehook', lambda unraisable: None)

@@ -20,11 +20,14 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY
 def test_rows_are_limited_by_tokens(toy):
   """4 of 8 prompts x 8 samples of 2 tokens; of long rows only some."""
   config = bandit.get_config(toy.get_method('grpo'))
-  rows = lambda **changes: stages_lib.num_rows(
-    dataclasses.replace(
-      config, rollout=dataclasses.replace(config.rollout, **changes)
+
+  def rows(**changes):
+    return stages_lib.num_rows(
+      dataclasses.replace(
+        config, rollout=dataclasses.replace(config.rollout, **changes)
+      )
     )
-  )
+
   assert rows() == 32 and rows(num_prompts=1) == 8
   assert rows(max_response_tokens=512) == 8
   assert rows(max_response_tokens=100_000) == 1

@@ -216,12 +216,18 @@ def test_a_part_is_judged_when_the_next_is_dispatched(method):
   traj, metrics, rounds, one = run(answers, method)
   found = run(answers, method, parts=2)
   count = len(rounds)
-  assert one.verifier.seen == [('play', 2), ('judge', 2)] * count
+  assert one.runner.seen == [('play', 2), ('judge', 2)] * count
   in_turn = [('play', 1), ('play', 1), ('judge', 1), ('judge', 1)]
-  assert found[3].verifier.seen == in_turn * count
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+  assert found[3].runner.seen == in_turn * count
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   same(found[:2], (traj, metrics))
-  plain = lambda r: vars(r) | {'texts': list(r.texts), 'shown': None}
+
+  def plain(r):
+    return vars(r) | {'texts': list(r.texts), 'shown': None}
+
   same([*map(plain, found[2])], [*map(plain, rounds)])
   same(found[3].selector.state, one.selector.state)
 
@@ -314,9 +320,10 @@ def test_a_hint_that_makes_a_prompt_too_long_is_left_out(caplog):
 def test_hints_that_are_always_too_long_are_refused_at_start():
   """Named in mode 'error'; of 'skip' only where none is left."""
   tokenizer = CharTokenizer(Letters.alphabet)
-  letters = lambda limit, mode: PromptSet(
-    Letters(), 'train', tokenizer, limit, mode
-  )
+
+  def letters(limit, mode):
+    return PromptSet(Letters(), 'train', tokenizer, limit, mode)
+
   GUIDED.rollout.check(CheckContext(prompts=letters(5, 'error')))
   with pytest.raises(ValueError, match='the prompt has 5 tokens'):
     GUIDED.rollout.check(CheckContext(prompts=letters(4, 'error')))

@@ -58,6 +58,15 @@ def test_an_overlong_prompt_is_named():
     assert part in str(error.value)
 
 
+def test_all_overlong_prompts_are_counted_at_once():
+  """So that one change of the limit is enough."""
+  with pytest.raises(OverlongPromptError) as error:
+    prompt_set(limit=2, prompts=('a', 'abcab', 'abc', 'ab', 'abca'))
+  text = str(error.value)
+  assert 'Fixed train[1]: the prompt has 5 tokens' in text
+  assert text.endswith('of 5 prompts 3 are too long, the longest has 5 tokens')
+
+
 def test_overlong_prompts_can_be_skipped(caplog):
   """The others keep their own ids, and the number skipped is said."""
   prompts = prompt_set(limit=4, overlong='skip')

@@ -19,7 +19,10 @@ def test_log_probs_are_of_the_prompt_that_rows_have(toy):
   )
   traj = join_groups(plain, plain, jnp.array([True]))
   stats = {'logp': jnp.full((2, 1), -2.0), 'entropy': jnp.zeros((2, 1))}
-  score = lambda traj: score_lib.with_scores(traj, stats)
+
+  def score(traj):
+    return score_lib.with_scores(traj, stats)
+
   assert score(traj)[0].logp_old_BT.ravel().tolist() == [-2.0, -0.5]
   collector = types.SimpleNamespace(
     task=None,

@@ -3,36 +3,16 @@
 import jax
 import pytest
 
-from configs.worlds import bandit
 from rl_jax.models import presets
 from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.tokenizer import HFTokenizer
-from rl_jax.overrides import override
 
 TEMPLATE = (
   "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' }}"
   "{{ m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
-
-
-@pytest.fixture(scope='session')
-def make_config():
-  """(method, **changes) -> the bandit without evaluation.
-
-  Changes are overrides by path (__ for a dot). Rewards are computed in this
-  process unless a test sets workers.
-  """
-
-  def make(method, **changes):
-    config = bandit.get_config(method)
-    own = {'evaluation__every': '0', 'verifier__num_workers': '0'}
-    for path, text in {**own, **changes}.items():
-      config = override(config, path.replace('__', '.'), text)
-    return config
-
-  return make
 
 
 @pytest.fixture(scope='session')
@@ -44,19 +24,6 @@ def config(toy, make_config):
     evaluation__every='20',
     evaluation__num_samples='2',
   )
-
-
-@pytest.fixture(scope='session')
-def stripped():
-  """Rows of metrics -> the same without what may differ between two runs."""
-
-  def strip(rows):
-    return [
-      {k: v for k, v in row.items() if not k.startswith('time/')}
-      for row in rows
-    ]
-
-  return strip
 
 
 @pytest.fixture(scope='session')

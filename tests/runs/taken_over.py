@@ -5,7 +5,7 @@
 Without a language model: the files of a run, a save of every step. Each run is
 forked from this process, which has imported everything and run nothing. The old
 run pauses itself at its point. The new one takes over and pauses itself halfway
-(`midway`) or ends (`ended`); then the old one goes on. The last line is JSON:
+(`midway`) or ends (`ended`); then the old one continues. The last line is JSON:
 {case: [exit code of the old run, of the new run]}; output_old.txt and
 output_new.txt have what they said. The case `whole` is an undisturbed run.
 """

@@ -145,7 +145,7 @@ def test_a_run_without_a_checkpoint_is_named(config, mesh, tmp_path):
 
 def test_a_step_of_a_model_is_refused(mesh, tmp_path):
   """Only a work directory of training has steps; it is not ignored."""
-  with pytest.raises(ValueError, match='no work directory .* no step 3'):
+  with pytest.raises(ValueError, match='is not a work directory .* no step 3'):
     policy_lib.load_checkpoint(str(tmp_path), mesh, 3)
 
 
@@ -164,15 +164,15 @@ def test_rewards_have_a_worker_by_default(config, fields, workers):
 def test_the_default_worker_is_started(config, mesh, tmp_path):
   """And its outcomes are journaled."""
   tokenizer = policy_lib.task_tokenizer(config.task)
-  verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
-  journal = verifier._journal
+  runner = assembly.make_runner(config, str(tmp_path), tokenizer, mesh)
+  journal = runner._journal
   assert len(journal.pool.worker_pids()) == 1
   example = config.task.example('train', 0)
   target = config.task.target(example)
   (outcome,) = journal.reward([example], [target])
   assert outcome.components == config.task.reward(example, target)
   assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
-  verifier.close()
+  runner.close()
 
 
 def test_the_journal_knows_what_judges(config, mesh, tmp_path):
@@ -181,13 +181,11 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
 
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
-    verifier = assembly.make_verifier(
-      *(config, str(tmp_path), tokenizer, mesh, files)
-    )
-    example, lines = config.task.example('train', 0), verifier._journal._lines
+    runner = assembly.make_runner(config, str(tmp_path), tokenizer, mesh, files)
+    example, lines = config.task.example('train', 0), runner._journal._lines
     before = dict(lines)
-    verifier._journal.reward([example], [''])
-    verifier.close()
+    runner._journal.reward([example], [''])
+    runner.close()
     return 'kept' if lines == before else 'asked'
 
   other = override(config, 'task.max_other', '0.7')
@@ -234,10 +232,13 @@ def test_transforms_know_the_special_tokens(toy):
 
 
 def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
-  """As many rows at a time as the rollout, and the same limit by default."""
+  """It decodes as many rows at a time as the rollout, with the same limit."""
   made = []
   make = assembly.make_engine
-  spy = lambda *args: made.append(args[2]) or make(*args)
+
+  def spy(*args):
+    return made.append(args[2]) or make(*args)
+
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
   tokenizer = policy_lib.task_tokenizer(config.task)
@@ -247,7 +248,7 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.slots for limits in made] == [4, 4]
   assert {limits.max_response_tokens for limits in made} == {2}
-  # Beams are of greedy responses alone, in one turn.
+  # Beams are of greedy responses only, in one turn.
   config = override(config, 'evaluation.beams', '3')
   assembly.make_evaluator(config, policy, None, mesh)
   assert [limits.beams for limits in made] == [None, None, 3, None]
@@ -275,9 +276,9 @@ def test_votes_are_of_answers(config, tmp_path, mesh):
     (dataclasses.replace(evaluation, num_samples=0), {'outcome', 'format'}),
   ):
     own = dataclasses.replace(config, evaluation=settings)
-    verifier = assembly.make_verifier(own, None, None, mesh)
+    runner = assembly.make_runner(own, None, None, mesh)
     texts = ['so 8', '4 * 2 = 8']
-    found = verifier._journal.reward([example] * 2, texts)
+    found = runner._journal.reward([example] * 2, texts)
     assert [set(one.components) for one in found] == [names] * 2
     ids = [one.components.get('cluster_id') for one in found]
     assert ids[0] == ids[1]

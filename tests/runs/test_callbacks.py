@@ -13,7 +13,7 @@ class Half:
 
 
 def test_only_true_ends_a_run():
-  """Of any object; missing functions are passed over."""
+  """Any object is a callback; missing functions are passed over."""
   callbacks = Callbacks([Callback(), Half()])
   assert not callbacks.call('on_iteration', 1, {})
   assert callbacks.call('on_iteration', 2, {})

@@ -1,4 +1,4 @@
-"""A run's directory: continued by its own configuration alone."""
+"""A run's directory: continued by its own configuration only."""
 
 import json
 import os
@@ -166,7 +166,9 @@ def test_a_pipe_among_the_files_is_refused(config, tmp_path):
   'name', ['model.json', 'config.json', 'weights-00001-of-00002.safetensors']
 )
 def test_a_run_does_not_hide_a_model(config, name, tmp_path):
-  """experiment.json would count more than the model; a begun run goes on."""
+  """experiment.json would count more than the model; an existing run
+  continues.
+  """
   (tmp_path / name).write_text('')
   with pytest.raises(ValueError, match='holds a model .*another --workdir'):
     directory.check(config, str(tmp_path))

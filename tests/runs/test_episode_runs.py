@@ -16,7 +16,6 @@ from configs.worlds import keydoor
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
 from rl_jax.tasks import MemoryWindow
@@ -50,15 +49,6 @@ def make_config(method, iterations, workers=1, **model):
   )
 
 
-def record(workdir):
-  """Metrics without times, responses, and the arrays of the last step."""
-  rows = [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(workdir / 'metrics.jsonl')
-  ]
-  return rows, read_jsonl(workdir / 'rollouts.jsonl')
-
-
 def train(method, workdir, iterations, **options):
   trainer = loop.Trainer(
     make_config(method, iterations, **options), str(workdir)
@@ -76,7 +66,7 @@ def _whole(tmp_path_factory, compiled):
   return workdir, compiled - before
 
 
-def test_a_run_has_one_program_of_a_turn(whole):
+def test_a_run_has_one_program_of_a_turn(whole, record):
   """Turns are logged; sampler and trainer agree; nothing is compiled twice."""
   workdir, programs = whole
   rows, lines = record(workdir)
@@ -88,18 +78,18 @@ def test_a_run_has_one_program_of_a_turn(whole):
   assert programs['begin'] == programs['turn'] == 2
 
 
-def test_a_resumed_run_equals_a_whole_one(whole, tmp_path):
+def test_a_resumed_run_equals_a_whole_one(whole, tmp_path, record):
   """E0, though its workers were killed before; also of another number."""
   train(grpo.get_method(), tmp_path, 2, workers=2)
   train(grpo.get_method(), tmp_path, 3, workers=2)
   assert record(tmp_path) == record(whole[0])
 
 
-def test_workers_that_die_change_nothing(whole, tmp_path):
+def test_workers_that_die_change_nothing(whole, tmp_path, record):
   """E0: all are killed before every call of environments."""
   config = make_config(grpo.get_method(), 3)
   trainer = loop.Trainer(config, str(tmp_path))
-  pool, kills = trainer.parts.verifier._pool, []
+  pool, kills = trainer.parts.runner._pool, []
   ask = pool.ask
 
   def killed_before(requests):
@@ -115,7 +105,7 @@ def test_workers_that_die_change_nothing(whole, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_of_which_no_episode_begins_ends(tmp_path, monkeypatch):
+def test_a_run_of_which_no_episode_begins_ends(tmp_path, monkeypatch, record):
   """In the third iteration, with the reason; those at start do begin."""
   monkeypatch.syspath_prepend(PATH.parents[1])
   import misbehaving_environments
@@ -134,7 +124,7 @@ def test_a_run_of_which_no_episode_begins_ends(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_game_against_a_copy_resumes(tmp_path, monkeypatch):
+def test_a_game_against_a_copy_resumes(tmp_path, monkeypatch, record):
   """E0: the copy and the baselines of roles are in the checkpoint."""
   monkeypatch.syspath_prepend(PATH.parents[1])
   import misbehaving_environments
@@ -203,7 +193,7 @@ def test_evaluations_are_games_against_the_copy(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_contexts_that_are_rewritten_train_and_resume(tmp_path):
+def test_contexts_that_are_rewritten_train_and_resume(tmp_path, record):
   """E0: as a whole run; samplers and trainers agree on what is drawn."""
   method = grpo.get_method()
   config = make_config(method, 2, workers=0)
@@ -229,7 +219,7 @@ def test_contexts_that_are_rewritten_train_and_resume(tmp_path):
 
 
 @pytest.mark.slow
-def test_turn_ppo_trains(tmp_path):
+def test_turn_ppo_trains(tmp_path, record):
   """Values, rewards by turn and several minibatches on episodes."""
   trainer = train(turn_ppo.get_method(), tmp_path, 1, value_head=True)
   rows, _ = record(tmp_path)
@@ -261,7 +251,7 @@ def test_a_killed_run_equals_a_whole_one(tmp_path):
 
 
 @pytest.mark.slow
-def test_judges_read_episodes(tmp_path):
+def test_judges_read_episodes(tmp_path, record):
   """E0: 4 iterations are 2 and 2; the score counts at the end of a row."""
   judge = Judge(
     template='{prompt}{response}',

@@ -14,6 +14,7 @@ from rl_jax.episodes.turns import TurnConfig
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
 from rl_jax.tasks import EvaluationSet, Mixture, MixturePart, WithTools
+from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.verification.pool import VerifierConfig
@@ -31,7 +32,7 @@ BOTH = Mixture((MixturePart('doors', DOORS), MixturePart('sums', SUMS)))
 
 @pytest.fixture(scope='module', name='run')
 def _run(tmp_path_factory):
-  """One iteration on doors and sums, evaluated on both and on each alone."""
+  """One iteration on doors and sums, evaluated on both and on each only."""
   config = keydoor.get_config(grpo.get_method())
   small = dataclasses.replace(
     config.model.config, num_layers=1, width=16, mlp_size=16
@@ -121,19 +122,19 @@ def test_evaluate_plays_episodes(run, data):
 def test_a_part_that_is_not_deterministic_makes_the_whole_so():
   tools = WithTools(task=SUMS, shown='text', deterministic=False)
   mixed = Mixture((MixturePart('doors', DOORS), MixturePart('tools', tools)))
-  assert BOTH.deterministic and not mixed.deterministic
+  assert BOTH.traits.deterministic and not mixed.traits.deterministic
   sets = (EvaluationSet('tools', task=tools),)
-  assert not judged(DOORS, sets).deterministic
+  assert not judged(DOORS, sets).traits.deterministic
 
 
 def test_parts_must_agree_on_the_form_of_turns():
-  chat = type('ChatDoor', (KeyDoor,), {'chat': True})()
+  chat = type('ChatDoor', (KeyDoor,), {'traits': TaskTraits(chat=True)})()
   with pytest.raises(ValueError, match='Mixture.parts: all episodes must'):
     Mixture((MixturePart('a', DOORS), MixturePart('b', chat)))
   assert not Mixture((MixturePart('sums', SUMS),)).supports('make')
   chat = dataclasses.replace(chat, num_held_out=DOORS.num_held_out)
   mixed = Mixture((MixturePart('a', chat), MixturePart('sums', SUMS)))
-  assert mixed.chat and mixed.role == 'user'
+  assert mixed.traits.chat and mixed.traits.role == 'user'
   examples = [mixed.example('test', i) for i in range(2)]
   chats = {
     e.meta['mixture_part']: several.begins_in_chat(mixed, e) for e in examples

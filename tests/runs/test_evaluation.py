@@ -116,7 +116,10 @@ def test_judges_add_their_components(monkeypatch):
   The judge says 1 of 'y', 0 of 'n': what the outcome is.
   """
   source = Judge(name='j', weight=3.0, template='{response}')
-  read = lambda params, ids: [float(x == ['y']) for x in ids]
+
+  def read(params, ids):
+    return [float(x == ['y']) for x in ids]
+
   judges = Judges([Asked(source, None, lambda q: list(q.text), read)])
   metrics, _ = run(monkeypatch, batch_prompts=2, judges=judges)
   assert metrics['reward/j'] == metrics['pass_at_1'] == 0.75
@@ -157,7 +160,10 @@ def test_metrics_by_hand(monkeypatch):
 
 def test_entropy_is_of_drawn_tokens():
   """Two of eight tokens of each row, the others are of environments."""
-  of = lambda x: np.full((2, 3), x)
+
+  def of(x):
+    return np.full((2, 3), x)
+
   samples = {
     'reward/outcome': of(1.0),
     'finished': of(1.0),
@@ -195,7 +201,7 @@ def test_what_was_not_judged_is_in_no_mean():
   assert metrics['pass_at_1'] == 0.0 and metrics['reward_errors'] == 2
   assert metrics['avg_at_4'] == pytest.approx(5 / 7)
   assert metrics['pass_at_2'] == pytest.approx((2 / 3 + 1) / 2)
-  assert metrics['pass_at_4'] == 1.0  # of the second prompt alone
+  assert metrics['pass_at_4'] == 1.0  # of the second prompt only
   none = {**greedy, 'reward/outcome': np.full((2, 1), nan)}
   assert np.isnan(evaluation.evaluation_metrics(none, None)['pass_at_1'])
 
@@ -255,7 +261,10 @@ class Parts(Letters):
 def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
   """Ids 0, 2, 4 are right: all of part a; of b 1 is wrong, 3 not judged."""
   monkeypatch.setattr(engine, 'generate', generate)
-  make = lambda task: PromptSet(task, 'validation', TOKENIZER, 4)
+
+  def make(task):
+    return PromptSet(task, 'validation', TOKENIZER, 4)
+
   evaluator = evaluation.Evaluator(
     make_engine,
     {'': make(Parts()), 'other': make(Letters())},

@@ -43,7 +43,7 @@ def test_another_optimizer_resumes_exactly(config, tmp_path, optimizer):
 
 @pytest.mark.slow
 def test_a_critic_of_its_own_resumes_exactly(make_config, toy, tmp_path):
-  """E0: PPO whose critic has layers and a rate of its own; 2 + 1 are 3."""
+  """E0: PPO whose critic has its own layers and rate; 2 + 1 are 3."""
   config = make_config(
     toy.get_method('ppo'),
     iterations='3',
@@ -106,7 +106,10 @@ def test_a_lagged_copy_is_renewed_and_restored(make_config, toy, tmp_path):
     override(config, 'iterations', '3'), str(tmp_path / 'parts')
   ).run()
   resumed = loop.Trainer(config, str(tmp_path / 'parts'))
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   differs = jax.tree.map(
     lambda a, b: (a != b).any(),
     resumed.parts.policies.trees['lagged'],
@@ -155,7 +158,10 @@ def test_stale_rollouts(make_config, stripped, toy, tmp_path):
   run('parts', override(config, 'iterations', '2'))
   resumed, *found = run('parts', config)
   assert found == [rows, logged]
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   same(resumed.state, whole.state)
   same(resumed.lagged.history, whole.lagged.history)
   assert [step for _, step in resumed.lagged.history] == [1, 2, 3]
@@ -252,7 +258,10 @@ def test_a_random_past_is_restored(make_config, toy, tmp_path):
   kept = resumed.parts.policies.trees['reference']
   assert int(kept['rounds']) == 3
   resumed.run()
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   same(resumed.state, whole.state)
   same(resumed.parts.policies.trees, whole.parts.policies.trees)
   assert 'reference' in whole.parts.policies.arrays()
@@ -276,7 +285,10 @@ def test_what_pieces_keep_and_learn_is_restored(make_config, toy, tmp_path):
   ).run()
   resumed = loop.Trainer(config, str(tmp_path / 'parts'))
   resumed.run()
-  same = lambda a, b: jax.tree.map(np.testing.assert_array_equal, a, b)
+
+  def same(a, b):
+    return jax.tree.map(np.testing.assert_array_equal, a, b)
+
   same(resumed.state, whole.state)
   same(resumed.parts.policies.trees, whole.parts.policies.trees)
   beta = whole.state.method_state['losses.1.AdaptiveKL']['beta']

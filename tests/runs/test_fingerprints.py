@@ -1,4 +1,4 @@
-"""Edited data and model files are noticed when a run goes on."""
+"""Edited data and model files are noticed when a run continues."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def refusal(config, workdir, allowed=()):
 
 
 def test_an_edited_row_is_named(run, tmp_path):
-  """File, hashes and line; the run goes on with the named flag alone."""
+  """File, hashes and line; the run continues with the named flag only."""
   config, workdir = run
   assert directory.check(config, workdir).lines == ()
   write_rows(tmp_path / 'rows.jsonl', changed=3)
@@ -90,7 +90,7 @@ def test_files_may_move(run, tmp_path):
 
 
 def test_a_run_of_before_gets_fingerprints(run):
-  """Of what is there when it goes on."""
+  """The fingerprints are of what is there when it continues."""
   config, workdir = run
   os.unlink(f'{workdir}/fingerprints.json')
   changes = directory.check(config, workdir)

@@ -8,7 +8,7 @@ FAILED = 'error: Traceback ...\n  File "x.py"\nKeyError: \'gold\'\n'
 
 
 def test_three_iterations_without_a_judged_sample_end_a_run():
-  """One judged sample, or an iteration without samples, starts anew."""
+  """One judged sample, or an iteration without samples, starts again."""
   count = guards.check_judged([FAILED] * 4, 0)
   count = guards.check_judged([FAILED] * 4, count)
   assert count == 2
@@ -19,7 +19,9 @@ def test_three_iterations_without_a_judged_sample_end_a_run():
 
 
 def test_a_run_does_not_end_well_without_a_judged_sample():
-  """Of its last iteration; one judged sample, or none at all, is no error."""
+  """The last iteration needs one; a judged sample, or no sample at all, is
+  fine.
+  """
   guards.check_end(guards.why_unjudged([FAILED, None]))
   guards.check_end(guards.why_unjudged([]))
   with pytest.raises(guards.StopRunError, match="last.*: KeyError: 'gold'"):

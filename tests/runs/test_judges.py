@@ -36,7 +36,7 @@ class Tokenizer:
 @pytest.mark.parametrize(
   'unscored, chat, expected',
   [
-    # As rows of --method=reward_model end: behind the end token.
+    # As rows of --method=reward_model end: after the end token.
     (None, False, [*map(ord, 'abxy'), END]),
     (None, True, [*map(ord, 'ab'), END, 10, *map(ord, '>xy'), END]),
     # As transformers reads a text: all that the template writes but pads.

@@ -13,7 +13,6 @@ from rl_jax.models.source import ModelSource
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces.policies import CopyEvery, Loaded
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import fingerprints, loaded_policies, loop, policies
 from rl_jax.runs import policy as policy_lib
 from rl_jax.worlds import Bandit
@@ -46,7 +45,7 @@ def own_policy(tiny, mesh):
 
 
 def test_the_critic_may_begin_as_a_reward_model(tiny, saved, mesh):
-  """Its head alone is read; one of another shape, or none, is named."""
+  """Only its head is read; one of another shape, or none, is named."""
   path = str(saved / 'critic')
   tokenizer, size = CharTokenizer(Bandit().alphabet), tiny.CFG.width
   cfg = dataclasses.replace(tiny.CFG, vocab_size=tokenizer.vocab_size)
@@ -71,7 +70,7 @@ def test_the_critic_may_begin_as_a_reward_model(tiny, saved, mesh):
 
 
 def test_weights_are_those_of_the_file(tiny, saved, mesh):
-  """The value head is the run's own, in a buffer of its own."""
+  """The value head is the run's own, in its own buffer."""
   own, path = own_policy(tiny, mesh), str(saved / 'same')
   rules = {'implied': Loaded(path=path), 'other': CopyEvery(iterations=2)}
   found = loaded_policies.read(rules, own, mesh)
@@ -121,7 +120,7 @@ def configured(toy, tiny, path):
 
 
 @pytest.mark.slow
-def test_a_run_continues_bit_for_bit(toy, tiny, saved, tmp_path):
+def test_a_run_continues_bit_for_bit(toy, tiny, saved, tmp_path, rows_of):
   """E0: 4 iterations = 2, and 2 by a new trainer; the files are recorded."""
   config = configured(toy, tiny, str(saved / 'same'))
   assert any(
@@ -131,11 +130,5 @@ def test_a_run_continues_bit_for_bit(toy, tiny, saved, tmp_path):
   loop.Trainer(config, str(tmp_path / 'whole')).run()
   loop.Trainer(override(config, 'iterations', '2'), str(tmp_path / 'cut')).run()
   loop.Trainer(config, str(tmp_path / 'cut')).run()
-  whole, cut = (
-    [
-      {k: v for k, v in row.items() if not k.startswith('time/')}
-      for row in read_jsonl(tmp_path / name / 'metrics.jsonl')
-    ]
-    for name in ('whole', 'cut')
-  )
+  whole, cut = (rows_of(tmp_path / name) for name in ('whole', 'cut'))
   assert whole == cut and len(whole) == 4

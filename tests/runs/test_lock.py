@@ -1,4 +1,4 @@
-"""One trainer in a work directory; a dead one is no obstacle."""
+"""One trainer in a work directory; a dead one does not block it."""
 
 import errno
 import fcntl
@@ -220,7 +220,7 @@ def test_a_full_disk_is_no_obstacle(tmp_path, monkeypatch, caplog):
 
 
 def test_what_killed_processes_have_left_is_removed(tmp_path):
-  """Of saves, files and deletions; names that are similar stay."""
+  """Leftovers of saves, files and deletions go; names that are similar stay."""
   left = 'tmp-0123456789abcdef'
   names = [
     f'checkpoints/step_00000003.{left}/arrays/x',

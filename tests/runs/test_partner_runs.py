@@ -16,7 +16,6 @@ from rl_jax.models.files import model_dir
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.planning import memory_plan
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import assembly, fingerprints, loop
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform
@@ -36,7 +35,7 @@ def _task():
 
 @pytest.fixture(scope='module', name='oracle')
 def _oracle(task, tmp_path_factory):
-  """A model with weights of its own, and another tokenizer than the policy."""
+  """A model with its own weights, and another tokenizer than the policy."""
   path = str(tmp_path_factory.mktemp('oracle') / 'model')
   tokenizer = CharTokenizer(task.alphabet[::-1])
   model = dataclasses.replace(
@@ -79,17 +78,8 @@ def make_config(task, path, iterations=3, workers=0, **limits):
   )
 
 
-def record(workdir):
-  """Metrics without times, and episodes."""
-  rows = [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(workdir / 'metrics.jsonl')
-  ]
-  return rows, read_jsonl(workdir / 'rollouts.jsonl')
-
-
 @pytest.mark.slow
-def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path):
+def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path, record):
   """E0, though a worker is killed while answers are on their way."""
   whole, parts = tmp_path / 'whole', tmp_path / 'parts'
   loop.Trainer(make_config(task, oracle), str(whole)).run()
@@ -97,7 +87,7 @@ def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path):
   loop.Trainer(config, str(parts)).run()
   config = dataclasses.replace(config, iterations=3)
   trainer = loop.Trainer(config, str(parts))
-  pool, kills = trainer.parts.verifier._pool, []
+  pool, kills = trainer.parts.runner._pool, []
   ask = pool.ask
 
   def killed_before(requests):
@@ -134,7 +124,7 @@ def test_what_does_not_fit_is_named_before_anything_is_compiled(
     ):
       with pytest.raises(ValueError, match=expected):
         wrong = make_config(task, path, **limits)
-        assembly.make_verifier(wrong, None, tokenizer, mesh)
+        assembly.make_runner(wrong, None, tokenizer, mesh)
   for name in ('generate', 'begin', 'turn'):
     assert compiled[name] == before[name]
 

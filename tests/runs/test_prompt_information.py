@@ -90,7 +90,7 @@ def test_a_policy_that_ignores_its_prompt_has_none():
 
 
 def test_order_changes_nothing():
-  """Of prompts and of responses; ties are shared between prompts."""
+  """The order of prompts and responses; ties are shared between prompts."""
   logp_RN = LOGP_RN.copy()
   logp_RN[0, 1] = logp_RN[0].max()
   logp_RN[0, 0] = logp_RN[0, 1]
@@ -117,7 +117,7 @@ def test_a_prompt_without_responses_is_left_out():
 
 
 def test_every_row_is_scored_under_every_prompt(tiny, mesh):
-  """The model's log-probs at the temperature, of the mask's tokens alone."""
+  """The model's log-probs at the temperature, of the mask's tokens only."""
   traj, params = tiny.rollout(), tiny.params()
   mask_BT = traj.mask_BT.at[0, 2:].set(0.0)  # tokens that do not count
   traj = traj.replace(mask_BT=mask_BT)
@@ -125,12 +125,18 @@ def test_every_row_is_scored_under_every_prompt(tiny, mesh):
   with jax.set_mesh(mesh):
     scores = make_scores(tiny.CFG, mesh, tiny.TEMPERATURE)
     found_NB = scores(params, traj, *prompts)
-  on = lambda x, mask: np.asarray(x)[np.asarray(mask) > 0].tolist()
+
+  def on(x, mask):
+    return np.asarray(x)[np.asarray(mask) > 0].tolist()
+
   contexts = [on(*pair) for pair in zip(*prompts, strict=True)]
   actions = [on(*pair) for pair in zip(traj.response_BT, mask_BT, strict=True)]
   expected = log_probs(
-    *(params, tiny.CFG, [x for x in contexts for _ in actions]),
-    *(actions * len(contexts), tiny.TEMPERATURE),
+    params,
+    tiny.CFG,
+    [x for x in contexts for _ in actions],
+    actions * len(contexts),
+    tiny.TEMPERATURE,
   )
   np.testing.assert_allclose(found_NB.ravel(), expected, rtol=1e-4, atol=1e-5)
 
@@ -146,7 +152,7 @@ def test_of_two_policies(make_config, toy, mesh):
   with jax.set_mesh(mesh):
     policy = load(config.model, config.task, 0, mesh)
     measure = PromptInformation(
-      *(config, policy.model, policy.tokenizer, mesh, draws)
+      config, policy.model, policy.tokenizer, mesh, draws
     )
     found = measure(jax.tree.map(jnp.zeros_like, policy.params))
     model = policy.params['model']
@@ -166,7 +172,8 @@ def test_of_two_policies(make_config, toy, mesh):
 
 @pytest.mark.slow
 def test_tokens_until_a_text(make_config, toy, mesh):
-  """Of two tokens the first, in rows whose second one is 'a', 1 of V.
+  """The first of two tokens, in rows whose second one is 'a', 1 of V. Several
+  batches, and more prompts than there are.
 
   Several batches, and more prompts than there are.
   """
@@ -175,7 +182,7 @@ def test_tokens_until_a_text(make_config, toy, mesh):
   with jax.set_mesh(mesh):
     policy = load(config.model, config.task, 0, mesh)
     found = PromptInformation(
-      *(config, policy.model, policy.tokenizer, mesh, draws)
+      config, policy.model, policy.tokenizer, mesh, draws
     )(jax.tree.map(jnp.zeros_like, policy.params))
   V = policy.model.vocab_size
   assert found['entropy'] == pytest.approx(np.log(V), rel=1e-5)

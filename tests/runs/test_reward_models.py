@@ -17,7 +17,6 @@ from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.planning import memory_plan
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop, reward_models
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime.platform import Platform
@@ -61,16 +60,8 @@ def configured(toy, *sources, **changes):
   return dataclasses.replace(config, reward_models=sources)
 
 
-def rows_of(folder):
-  """Metrics without times."""
-  return [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(folder / 'metrics.jsonl')
-  ]
-
-
-def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
-  """The host's rounds know those of task and judges alone."""
+def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path, rows_of):
+  """The host's rounds know those of task and judges only."""
   source = RewardModel(path=str(saved / 'head'), weight=0.5, center=1.0)
   config = configured(toy, source, iterations='1')
   asks = {'template': '{prompt}{response}', 'labels': ('a', 'b')}
@@ -92,7 +83,7 @@ def test_the_reward_is_the_weighted_sum(toy, saved, tmp_path):
 
 
 @pytest.mark.parametrize('judged', [False, True])
-def test_nash_md_by_pairs(toy, saved, tmp_path, judged):
+def test_nash_md_by_pairs(toy, saved, tmp_path, judged, rows_of):
   """Win rates against the opponent are in the rewards and in the rounds."""
   source = RewardModel(path=str(saved / 'head'), separator='A', name='pairs')
   asks = Judge(name='pairs', template='{first}{second}', labels=('a', 'b'))
@@ -114,7 +105,7 @@ def test_nash_md_by_pairs(toy, saved, tmp_path, judged):
 
 
 @pytest.mark.slow
-def test_a_run_continues_bit_for_bit(toy, saved, tmp_path):
+def test_a_run_continues_bit_for_bit(toy, saved, tmp_path, rows_of):
   """E0: 4 iterations = 2, and 2 by a new trainer; so is a rubric."""
   config = configured(toy, RewardModel(path=str(saved / 'head')))
   revision = Revision(

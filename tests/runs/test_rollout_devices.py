@@ -54,7 +54,8 @@ def test_other_devices_sample_the_same(toy, tmp_path, monkeypatch):
     for call in ('begin', 'collect'):
       own = getattr(collector, call)
       monkeypatch.setattr(
-        *(collector, call),
+        collector,
+        call,
         lambda *x, own=own, call=call: (order.append(call), own(*x))[1],
       )
     trainer.run()

@@ -18,7 +18,7 @@ TREE = {'x': jnp.zeros(2)}
 
 @pytest.mark.parametrize('metric', [METRIC, 'rollout/reward'])
 def test_the_best_is_kept_by_any_metric_of_a_row(tmp_path, metric):
-  """Not by those of evaluations and rewards alone."""
+  """Not by those of evaluations and rewards only."""
   config = CheckpointConfig(keep_last=1, best_metric=metric)
   saver = saving.Saver(str(tmp_path), config)
   for step, score in ((10, 1.0), (20, 0.5), (30, 0.2)):
@@ -28,7 +28,7 @@ def test_the_best_is_kept_by_any_metric_of_a_row(tmp_path, metric):
 
 
 def test_a_best_step_that_is_damaged_is_saved_again(tmp_path):
-  """A resumed run reaches it anew, between two of checkpoint.every."""
+  """A resumed run reaches it again, between two of checkpoint.every."""
   saver = saving.Saver(str(tmp_path), CheckpointConfig())
   for step, score in ((10, 0.1), (12, 0.9)):
     saver.save(step, TREE, {}, {METRIC: score})
@@ -44,7 +44,7 @@ def test_a_best_step_that_is_damaged_is_saved_again(tmp_path):
 
 
 def test_a_best_metric_that_is_misspelled_is_named(tmp_path):
-  """Else no checkpoint would be kept for it, and nobody told."""
+  """Otherwise no checkpoint would be kept for it, without a warning."""
   row = {'evaluation/svamp/pass_at_1': 0.5, 'evaluation/pass_at_1': 0.5}
 
   def check(name, **more):
@@ -59,7 +59,9 @@ def test_a_best_metric_that_is_misspelled_is_named(tmp_path):
 
 
 def test_a_checkpoint_that_comes_back_continues_nothing(tmp_path, caplog):
-  """E0: the run went on before it, and its files have other lines since."""
+  """E0: the run continued from an earlier step, and its files have other lines
+  since.
+  """
 
   def session(last, save=True):
     """Continues to a step; whether the last one is saved."""

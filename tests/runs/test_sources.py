@@ -8,7 +8,7 @@ import pytest
 
 from configs.worlds import chain, preferences
 from rl_jax.config import validate
-from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -46,16 +46,8 @@ def small(method, **changes):
   return config
 
 
-def rows_of(folder):
-  """Metrics without times."""
-  return [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(folder / 'metrics.jsonl')
-  ]
-
-
 @pytest.mark.slow
-def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
+def test_a_mixture_continues_bit_for_bit(toy, tmp_path, rows_of):
   """E0: HyPO on half data, half samples, with both orders in the checkpoint."""
   config = small(toy.get_method('hypo'), rollout__logged_prompts='4')
   loop.Trainer(config, str(tmp_path / 'whole')).run()
@@ -73,7 +65,7 @@ def test_a_mixture_continues_bit_for_bit(toy, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(('method', 'rows'), [('dpo', '2'), ('kto', '3')])
-def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
+def test_recorded_rows_in_one_program(toy, tmp_path, method, rows, rows_of):
   """E1: losses of the loop, and its rows of other prompts."""
   config = small(
     toy.get_method(method), task__task__digits='1', rollout__group_size=rows
@@ -86,8 +78,8 @@ def test_recorded_rows_in_one_program(toy, tmp_path, method, rows):
       np.testing.assert_allclose(row[name], expected[name], rtol=1e-4)
 
 
-def test_labels_with_a_reference_point(toy, tmp_path):
-  """KTO on single labels: a row of its own for the reference point."""
+def test_labels_with_a_reference_point(toy, tmp_path, rows_of):
+  """KTO on single labels: its own row for the reference point."""
   task = RulePairs(Arithmetic(digits=2, signed=False), form='label')
   config = small(toy.get_method('kto'), iterations='2')
   config = override(config, 'rollout.group_size', '2')
@@ -107,7 +99,7 @@ def refused(config, message):
     validate(config)
 
 
-def test_held_out_pairs_are_measured(toy, tmp_path):
+def test_held_out_pairs_are_measured(toy, tmp_path, rows_of):
   """Margin 0 at the reference; above it on rows that were trained."""
   config = small(
     toy.get_method('dpo'),
@@ -136,7 +128,7 @@ def test_what_does_not_fit_is_refused(toy):
   refused(small(dpo, rollout__logged_prompts='9'), 'is more than')
   with pytest.raises(ValueError, match='set it to 2'):
     check_recorded(small(dpo).task, 4, dpo)
-  check_recorded(small(dpo).task, 1, dpo)  # the chosen response alone
+  check_recorded(small(dpo).task, 1, dpo)  # the chosen response only
   with pytest.raises(ValueError, match='PairLoss compares 2 .* have 1$'):
     check_recorded(small(dpo, task__form='label').task, 2, dpo)
   refused(small(dpo, rollout__group_size='1'), 'group_size >= 2, got 1')
@@ -200,7 +192,10 @@ def test_groups_of_both_kinds_have_the_fields_of_both(toy):
       'step_label_BT': ones,
     },
   )
-  inputs = lambda traj: {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
+  def inputs(traj):
+    return {'think_mask_BT': traj.mask_BT * traj.length_B[:, None]}
+
   both = sources._join(inputs, drawn, rows)
   none = row_inputs.NO_LABEL
   for name, expected in {
@@ -223,7 +218,7 @@ def test_one_held_out_row_has_no_other_prompt(mesh):
   """KTO's baseline of it would be its own response."""
   task = RulePairs(Arithmetic(digits=1), form='label')
   own = CharTokenizer(task.alphabet)
-  records = LoggedSet(task, 'validation', own, 6, max_response_tokens=5)
-  source = LoggedSource(records, None, None, mesh, 2, mismatched=True)
+  records = RecordedSet(task, 'validation', own, 6, max_response_tokens=5)
+  source = RecordedSource(records, None, None, mesh, 2, mismatched=True)
   with pytest.raises(ValueError, match='evaluation.num_prompts: one recorded'):
     HeldOut(source, None, num_prompts=1)

@@ -124,7 +124,7 @@ def test_a_trained_run_drafts(toy, tmp_path):
 
 
 def _check_plan(config, trainer):
-  """The draft has the shape of the policy, and no copy of its own."""
+  """The draft has the shape of the policy; its parameters are counted once."""
   parts = trainer.parts
   found = memory_plan.estimate(config, parts.policy.model, parts.mesh)
   assert found.draft_model == found.parameters

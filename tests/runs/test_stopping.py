@@ -6,8 +6,7 @@ import json
 import pytest
 
 from configs.worlds import bandit
-from rl_jax.config import StoppingConfig, validate
-from rl_jax.records import metric_names
+from rl_jax.config import StoppingConfig, check_stopping_metric, validate
 from rl_jax.runs import stopping
 from rl_jax.runs.stopping import EarlyStopping
 
@@ -22,7 +21,8 @@ def row(step):
 
 
 def last_iteration(boundaries, config=CONFIG):
-  """Of a run that is interrupted at these iterations.
+  """The last iteration of a run that is interrupted at these iterations. There
+  the row of an iteration is read at once, otherwise during the next one.
 
   There the row of an iteration is read at once, otherwise during the next one.
   """
@@ -68,7 +68,7 @@ def test_a_target_ends_the_run(boundaries):
 
 
 def test_an_ended_run_goes_on_with_more_patience():
-  """What was counted stays; another metric begins anew."""
+  """What was counted stays; another metric begins again."""
   _, rule = last_iteration(())
   again = EarlyStopping(CONFIG)
   again.restore(rule.state())
@@ -110,17 +110,17 @@ def test_a_metric_that_is_never_computed_is_refused(toy):
 
 @pytest.mark.parametrize('name', ['evalution/pass_at_1', 'loss', ''])
 def test_a_misspelt_word_is_refused_at_start(toy, name):
-  """With those that there are; a user's piece may have metrics of its own."""
+  """With those that there are; a user's piece may have its own metrics."""
   method = toy.get_method('reinforce')
   with pytest.raises(ValueError, match=f'metric = {name!r}.*of batch, epi'):
-    metric_names.check_stopping(name, 1, method)
+    check_stopping_metric(name, 1, method)
   own = type('OwnPiece', (), {})()
-  metric_names.check_stopping(name, 1, method.replace(weights=(own,)))
-  metric_names.check_stopping('train/loss', 0, method)
+  check_stopping_metric(name, 1, method.replace(weights=(own,)))
+  check_stopping_metric('train/loss', 0, method)
 
 
 def test_a_session_has_a_limit(monkeypatch):
-  """Of its own seconds."""
+  """The limit is in seconds of the session."""
   now = [100.0]
   monkeypatch.setattr(stopping.time, 'monotonic', lambda: now[0])
   clock, unlimited = stopping.SessionClock(5.0), stopping.SessionClock(None)
@@ -138,7 +138,7 @@ def test_a_session_has_a_limit(monkeypatch):
   ],
 )
 def test_some_rows_may_lack_the_metric(name, values):
-  """It is no mistake in its name, and patience does not count them."""
+  """It is not a mistake in its name, and patience does not count them."""
   rule = EarlyStopping(StoppingConfig(metric=name, patience=1))
   for step, value in enumerate(values, 1):
     found = {} if value is None else {name: value}

@@ -7,23 +7,14 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.config import EvaluationConfig, StoppingConfig
 from rl_jax.learning.optimizers import OptimizerConfig
-from rl_jax.models import ModelConfig
+from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs.loop import Trainer
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
-MODEL = ModelConfig(
-  vocab_size=1,
-  num_layers=1,
-  width=16,
-  num_heads=2,
-  num_kv_heads=2,
-  head_size=8,
-  mlp_size=16,
-)
+MODEL = presets.small(num_layers=1, width=16, head_size=8, mlp_size=16)
 
 
 def bandit(**fields):
@@ -42,15 +33,7 @@ def bandit(**fields):
   )
 
 
-def rows_of(folder):
-  """Metrics without times."""
-  return [
-    {k: v for k, v in row.items() if not k.startswith('time/')}
-    for row in read_jsonl(folder / 'metrics.jsonl')
-  ]
-
-
-def test_it_is_the_one_loop_until_an_accuracy(tmp_path):
+def test_it_is_the_one_loop_until_an_accuracy(tmp_path, rows_of):
   """From log(18) = 2.9 nats to half of the answers; a done run stays done."""
   stopping = StoppingConfig(
     metric='evaluation/pass_at_1', patience=None, target=0.5
@@ -71,7 +54,7 @@ def test_it_is_the_one_loop_until_an_accuracy(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_continues_exactly(tmp_path):
+def test_a_stopped_run_continues_exactly(tmp_path, rows_of):
   """E0: 6 steps = 4 and 2, in new orders of the contexts."""
   whole, cut = tmp_path / 'whole', tmp_path / 'cut'
   Trainer(bandit(iterations=6), str(whole)).run()

@@ -98,7 +98,7 @@ def test_metrics_and_checkpoints_are_those_of_one_run(tmp_path, cases):
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(3))
 def test_trainers_are_taken_over_at_random_moments(tmp_path, seed):
-  """E0 but for time: paused after some saves, goes on beside the new one."""
+  """E0 but for time: paused after some saves, continues beside the new one."""
   draw = random.Random(seed)
   command = kill_resume.COMMAND.replace('iterations=200', 'iterations=40')
   whole, run = tmp_path / 'whole', tmp_path / 'run'

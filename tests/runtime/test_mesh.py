@@ -53,7 +53,10 @@ def test_parameters_are_created_on_their_devices():
   cfg = models.presets.tiny(vocab_size=19)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   params = params_lib.init_params(cfg, jax.random.key(0), mesh)
-  spec = lambda x: x.sharding.spec
+
+  def spec(x):
+    return x.sharding.spec
+
   layers = params['model']['layers']
   assert spec(layers['w_gate']) == PartitionSpec(None, 'fsdp', 'tensor')
   assert spec(layers['wo']) == PartitionSpec(None, 'tensor', None, 'fsdp')
@@ -80,7 +83,10 @@ def test_parts_are_those_of_the_mesh_in_force():
 @pytest.mark.devices
 def test_results_inside_shard_map_are_not_constrained():
   """JAX adds constraints where an axis is left, which takes compile time."""
-  run = lambda x: layout.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
+
+  def run(x):
+    return layout.by_rows(lambda x: jnp.sin(x) + 1, (True,), 8)(x)
+
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=8))
   with jax.set_mesh(mesh):
     lowered = jax.jit(run).lower(jnp.ones((8, 4))).as_text()

@@ -32,8 +32,11 @@ class _Line:
     del render_mode
     self.action_space = Text() if actions == 'text' else Discrete(actions)
     self.is_slippery = is_slippery
+
     # Only 2 moves.
-    step = lambda place, to: (1.0, to, 5.0 if to == 3 else -1.0, to == 3)
+    def step(place, to):
+      return (1.0, to, 5.0 if to == 3 else -1.0, to == 3)
+
     self.P = {
       place: {
         a: [step(place, place + (a == 2 and place < 3))] for a in range(4)

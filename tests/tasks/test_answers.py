@@ -24,7 +24,7 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'it is 3 + 5 = 8.', '8'),
     ('last_number', 'from 1,200.50 on', '1,200.50'),
     ('last_number', 'it is -7', '-7'),
-    ('last_number', '20-5', '5'),  # a minus operator is no sign
+    ('last_number', '20-5', '5'),  # a minus operator is not a sign
     ('last_number', '(2)-5', '5'),
     ('last_number', '$-5', '-5'),
     ('last_number', '1,2345', None),  # torn: neither 12345 nor two numbers

@@ -54,12 +54,18 @@ def test_tasks_are_values(task):
 
 
 class Words(Task):
-  """As few members as a task may have."""
+  """A task with as few members as one may have."""
 
   reward_weights = {'outcome': 1.0}
-  num_prompts = lambda self, split: 1
-  example = lambda self, split, index: base.Example('', '', 0)
-  reward = lambda self, example, response: {'outcome': 1.0}
+
+  def num_prompts(self, split):
+    return 1
+
+  def example(self, split, index):
+    return base.Example('', '', 0)
+
+  def reward(self, example, response):
+    return {'outcome': 1.0}
 
 
 def define(*bases, **members):
@@ -83,7 +89,7 @@ def define(*bases, **members):
     ((Words,), {'need_workers': True}, r'TaskTraits\(needs_workers=True\)'),
     ((Words,), {'modes': property(len)}, r'TaskTraits\(modes=\.\.\.\)'),
     ((Words,), {'__annotations__': {'players': int}}, "'players' is read"),
-    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are no field'),
+    ((Words,), {'__annotations__': {'traits': Any}}, 'traits are not a field'),
     ((Words,), {'__annotations__': {'alphabet': str}}, 'give it a default'),
     (
       (Words,),
@@ -91,6 +97,8 @@ def define(*bases, **members):
       r'hinted\(self, example, share\) should take \(self, example\)',
     ),
     ((Environment,), {'clsoe': len}, "no 'clsoe'; did you mean 'close'"),
+    ((Words,), {'logged': len}, "'logged' is called 'recorded' today"),
+    ((Words,), {'num_logged': 2}, "'num_logged' is called 'num_recorded'"),
   ],
 )
 def test_misspelt_members_are_errors_at_definition(bases, members, message):

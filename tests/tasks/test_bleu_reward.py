@@ -44,7 +44,7 @@ def test_the_reward_reads_tags_and_references():
   [
     ("It's 1,000.5, (ok)!", "It's 1,000.5 , ( ok ) !"),
     ('a-b 3-4 &amp; c.', 'a-b 3 - 4 & c .'),
-    ('x=1&copy=2', 'x = 1 & copy = 2'),  # four entities alone
+    ('x=1&copy=2', 'x = 1 & copy = 2'),  # four entities only
   ],
 )
 def test_tokens(text, expected):

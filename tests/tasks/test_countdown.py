@@ -64,7 +64,7 @@ def test_everything_else_is_an_expression_error(text):
 
 
 def test_deep_parentheses_are_bounded():
-  """As deep as 200 characters allow."""
+  """Parentheses are as deep as 200 characters allow."""
   assert expressions.evaluate('(' * 90 + '1' + ')' * 90)[0] == 1
 
 

@@ -14,7 +14,7 @@ def test_stable_hash_is_pinned():
 
 
 def test_split_of_is_80_10_10():
-  """Of 5000 keys, each share lies within 4 standard deviations."""
+  """Each share of 5000 keys lies within 4 standard deviations."""
   counts = collections.Counter(draws.split_of('key', i) for i in range(5000))
   assert abs(counts['train'] - 4000) < 4 * (5000 * 0.8 * 0.2) ** 0.5
   for split in ('validation', 'test'):

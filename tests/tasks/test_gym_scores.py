@@ -293,7 +293,7 @@ class Patched(ReasoningGym):
   """A response that changes the scorer of its process, whatever the way."""
 
   def reward(self, example, response):
-    """As a hole in a grammar would."""
+    """Acts like a hole in a grammar."""
     if response == 'patch':
       type(self._dataset()).score_answer = lambda *_: 1.0
     return super().reward(example, response)

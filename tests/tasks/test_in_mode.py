@@ -29,7 +29,7 @@ def test_the_first_character_is_the_mode(response, expected):
 
 
 def test_a_given_beginning_is_judged_with_the_response():
-  """The policy writes what is behind it."""
+  """The policy writes what is after it."""
   task = Chain(controls=True, num_train=10)
   for mode, (response, other) in {
     'instant': ('5', STEPS),

@@ -71,7 +71,7 @@ def test_limits_of_rewards_are_those_of_the_tasks():
       (Arithmetic(), Arithmetic(reward_weights={'outcome': 2.0})),
       'must be the same for all',
     ),
-    ((Bandit(), 'sums'), "= 'sums' is no task: str does not derive"),
+    ((Bandit(), 'sums'), "= 'sums' is not a task: str does not derive"),
   ],
 )
 def test_what_is_no_task_of_levels_is_refused(tasks, message):

@@ -101,7 +101,7 @@ SAME_FORMS = [
   [r'\{1, 2\}', '2,1', '1, 2', 'x = 1, x = 2'],
   [r'\text{yes}', 'Yes'],
   ['6'],
-  [r'2 \times 3'],  # a formula is no numeral
+  [r'2 \times 3'],  # a formula is not a numeral
   ['x < 3', 'x<3', '3 > x', '3.0>x'],
   [r'\frac{1}{e}', 'e^{-1}', r'\mathrm{e}^{-1}'],
   [r'\{\}', r'\emptyset', r'\varnothing'],

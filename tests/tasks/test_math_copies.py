@@ -153,7 +153,10 @@ def test_copying_the_question_earns_nothing(tmp_path, extract):
     sources={'train': str(path)}, verifier='math', extract=extract
   )
   example = task.example('train', 0)
-  reward = lambda text: task.reward(example, rf'\boxed{{{text}}}')['outcome']
+
+  def reward(text):
+    return task.reward(example, rf'\boxed{{{text}}}')['outcome']
+
   for copy in (r'\sqrt{12}', r'(\sqrt{12})', r'1\sqrt{12}', '12^{1/2}'):
     assert reward(copy) == 0.0
   assert reward(r'2 \sqrt 3') == reward(r'\sqrt{3} \cdot 2') == 1.0

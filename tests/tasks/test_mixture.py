@@ -10,10 +10,9 @@ import pytest
 from configs.worlds import bandit
 from rl_jax import serialization
 from rl_jax.config import EvaluationConfig
-from rl_jax.data.recorded import LoggedSet
+from rl_jax.data.recorded import RecordedSet
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.records.metrics import read_jsonl
 from rl_jax.runs import loop
 from rl_jax.runtime.mesh import MeshConfig, make_mesh
 from rl_jax.tasks import (
@@ -109,7 +108,7 @@ def test_optional_members_are_those_of_all_parts(task):
 
 
 def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
-  """Conversations with all their turns; labels of every part are looked at."""
+  """Conversations with all their turns; labels of every part are checked."""
   rows = {
     'pairs': {'prompt': 'p', 'chosen': 'a', 'rejected': 'b'},
     'scores': {'prompt': 'q', 'responses': ['c', 'd'], 'scores': [0, 1]},
@@ -128,22 +127,22 @@ def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
     rows_of = PreferenceRows(path=str(tmp_path / name))
     parts[name] = MixturePart(name, rows_of)
   both = Mixture((parts['pairs'], parts['scores']))
-  found = [both.logged(both.example('train', index)) for index in range(2)]
+  found = [both.recorded(both.example('train', index)) for index in range(2)]
   assert [[x.text for x in one] for one in found] == [['a', 'b'], ['c', 'd']]
-  assert (both.num_logged, Mixture((parts['turns'],)).num_logged) == (2, 1)
+  assert (both.num_recorded, Mixture((parts['turns'],)).num_recorded) == (2, 1)
   mixed = Mixture((parts['turns'], parts['pairs']))
-  (whole,) = mixed.logged(mixed.example('train', 0))
+  (whole,) = mixed.recorded(mixed.example('train', 0))
   assert [m['content'] for m in whole.messages] == ['f', 'g', 'h']
   check_recorded(mixed, 1, toy.get_method('sft'))
   with pytest.raises(ValueError, match="{'turns': 1, 'pairs': 2} responses"):
     check_recorded(mixed, 2, toy.get_method('dpo'))
   limits = {'max_response_tokens': 5}
-  data = LoggedSet(both, 'train', ByteTokenizer(), 6, **limits)
+  data = RecordedSet(both, 'train', ByteTokenizer(), 6, **limits)
   data.check_labels(toy.get_method('online_dpo'))
   with pytest.raises(ValueError, match='reads labels'):
     data.check_labels(toy.get_method('dpo'))
   sums = Mixture((MixturePart('a', Arithmetic()),))
-  assert not sums.supports('logged') and sums.num_logged == 1
+  assert not sums.supports('logged') and sums.num_recorded == 1
 
 
 def test_the_configuration_comes_back(task):
@@ -174,7 +173,7 @@ def test_bad_arguments_are_named(make, message):
 
 
 @pytest.mark.slow
-def test_a_run_in_two_halves_equals_a_whole_one(tmp_path):
+def test_a_run_in_two_halves_equals_a_whole_one(tmp_path, rows_of):
   """Bit for bit, with the method's own selector in each part; shares hold."""
   parts = (MixturePart('small', Bandit(num_contexts=3)),)
   parts += (MixturePart('large', Bandit(num_contexts=8), 3.0),)
@@ -199,12 +198,7 @@ def test_a_run_in_two_halves_equals_a_whole_one(tmp_path):
       changed = dataclasses.replace(config, iterations=iterations)
       with jax.set_mesh(make_mesh(MeshConfig(), jax.devices()[:1])):
         loop.Trainer(changed, str(tmp_path / name)).run()
-    rows.append(
-      [
-        {k: v for k, v in row.items() if not k.startswith('time/')}
-        for row in read_jsonl(tmp_path / name / 'metrics.jsonl')
-      ]
-    )
+    rows.append(rows_of(tmp_path / name))
   whole, halves = rows
   assert halves == whole
   for name in ('', 'rest/', 'rest/small/', 'other/', 'large/'):

@@ -75,7 +75,10 @@ def write(path, rows):
 def save(request, tmp_path):
   """Writes rows to a new file of either kind: a file is read once."""
   numbers = itertools.count()
-  name = lambda: f'rows{next(numbers)}.{request.param}'
+
+  def name():
+    return f'rows{next(numbers)}.{request.param}'
+
   return lambda rows: write(tmp_path / name(), rows)
 
 
@@ -266,7 +269,7 @@ def test_prompt_response_takes_conversations(save):
   task = PromptResponse(path=save([TOOLS]), response='ability')
   example = task.example('train', 0)
   assert example.messages == (SYSTEM, USER) and example.prompt == ASKED
-  (logged,) = task.logged(example)
+  (logged,) = task.recorded(example)
   assert logged.messages == ({'role': 'assistant', 'content': 'math'},)
 
 
@@ -291,7 +294,7 @@ IMAGE = {'type': 'image', 'image': 'x.png'}
     ),
     ({'images': ['x.png']}, 'images', 'only text can be read'),
     ({'prompt': [{'role': 'user', 'content': ' '}]}, 'empty_question', ''),
-    ({'tools': 'calc'}, 'wrong_type', "'tools' is no JSON"),
+    ({'tools': 'calc'}, 'wrong_type', "'tools' is not JSON"),
   ],
 )
 def test_bad_conversations(save, changes, kind, message):

@@ -98,7 +98,7 @@ def test_tuples_are_lists_and_the_target_is_right(tmp_path):
 
 
 def test_in_reward_workers(tmp_path):
-  """The pool has a limit of its own; an endless loop fails one sample."""
+  """The pool has its own limit; an endless loop fails one sample."""
   task = make_task(tmp_path)
   rows = [task.example('train', 0)] * 3
   good = 'def add(a, b):\n  return a + b'
@@ -118,7 +118,9 @@ def test_the_verifier_may_not_end_before_the_sandbox(tmp_path):
 
 
 def test_equality_is_that_of_json_values():
-  equal = lambda a, b: python_function.equal(a, b, 1e-6)
+  def equal(a, b):
+    return python_function.equal(a, b, 1e-6)
+
   assert equal(1, 1.0) and equal(0.1 + 0.2, 0.3) and equal('a', 'a')
   assert equal({'a': [1, None]}, {'a': [1, None]})
   assert not equal(True, 1) and not equal(1, True) and not equal(0, False)
@@ -139,7 +141,7 @@ def test_equality_is_that_of_json_values():
     ({'tests': []}, 'tests is not a list'),
     ({'tests': [{'arguments': 1, 'expected': 1}]}, 'tests is not a list'),
     ({'tests': [{'arguments': []}]}, 'tests is not a list'),
-    ({'function': 'two words'}, 'is no name'),
+    ({'function': 'two words'}, 'is not a name'),
     ({'prompt': ' '}, 'the prompt is empty'),
   ],
 )
@@ -177,7 +179,7 @@ def test_landlock_or_namespaces_are_required(
 
 @pytest.mark.parametrize('layer', ['landlock', 'namespaces'])
 def test_hidden_tests_cannot_be_read(tmp_path, layer):
-  """By either layer alone; the code knows where the file is."""
+  """By either layer only; the code knows where the file is."""
   for folder in (tmp_path, *tmp_path.parents[:2]):
     folder.chmod(0o755)
   limits = python_function.sandbox.Limits(layers=(layer,))

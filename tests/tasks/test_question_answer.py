@@ -44,7 +44,7 @@ def _questions(task, split):
 
 
 def test_solved_examples_stand_in_front(tmp_path):
-  """As the prompt that they answer, or as turns of the chat."""
+  """They come before the prompt that they answer, or as turns of the chat."""
   task = QuestionAnswer(sources={'train': _numbered(tmp_path)})
   two, three = (task.example('train', i) for i in (2, 3))
   plain = task.with_examples(two, [(three, ' so 3\n')])
@@ -70,7 +70,7 @@ def test_hints_are_shares_of_the_solution(tmp_path, share, lines):
 
 
 def test_released_formats(tmp_path):
-  """GSM8K, MAWPS, SVAMP and MATH rows, by fields alone."""
+  """GSM8K, MAWPS, SVAMP and MATH rows, by fields only."""
   gsm8k = QuestionAnswer(
     sources={
       'test': _write(
@@ -282,7 +282,10 @@ def test_a_quotient_is_not_computed(tmp_path):
   for text, right in (('14 / 2', 0), ('14 / 2 = 7', 1), ('7.0', 1), ('8', 0)):
     assert strict.reward(example, text)['outcome'] == right, text
   assert task.reward(example, '14 / 2')['outcome'] == 1
-  cluster = lambda text: strict.reward(example, text)['cluster_id']
+
+  def cluster(text):
+    return strict.reward(example, text)['cluster_id']
+
   assert cluster('7.0') == cluster('7') != cluster('14/2')
 
 
@@ -308,7 +311,10 @@ def test_configurations_that_ask_for_a_number_take_no_quotient(
     task, sources={'train': source}, hold_out='none', num_test=0
   )
   example = task.example('train', 0)
-  outcome = lambda text: task.reward(example, form.format(text))['outcome']
+
+  def outcome(text):
+    return task.reward(example, form.format(text))['outcome']
+
   assert outcome('7') == outcome('7.0') == 1.0
   assert outcome('14/2') == outcome('14 / 2') == outcome('8') == 0.0
 
@@ -343,13 +349,16 @@ def test_a_part_of_a_number_is_no_answer(tmp_path, number, right):
 @pytest.mark.parametrize('verifier', ['number', 'decimal', 'math'])
 @pytest.mark.parametrize('right', ['0.0000005', '1/1048576', '-1/13983816'])
 def test_nothing_is_no_small_number(tmp_path, verifier, right):
-  """Of probabilities and constants of nature a policy must not write 0."""
+  """For probabilities and constants of nature a policy must not write 0."""
   rows = [{'question': 'q', 'answer': right}]
   source = _write(tmp_path / 'r.jsonl', rows)
   task = QuestionAnswer(
     sources={'train': source}, verifier=verifier, extract='whole'
   )
-  reward = lambda text: task.reward(task.example('train', 0), text)['outcome']
+
+  def reward(text):
+    return task.reward(task.example('train', 0), text)['outcome']
+
   assert [reward(text) for text in ('0', '0.0', '0.000001')] == [0.0] * 3
   decimal = verifier != 'decimal' or '/' not in right
   assert reward(right) == float(decimal)
@@ -390,13 +399,19 @@ def test_clusters_are_answers_of_equal_value(tmp_path):
   """-1 without an answer; what is right is one cluster; no labels needed."""
   task = QuestionAnswer(sources={'train': _numbered(tmp_path)}, clusters=True)
   example = task.example('train', 7)
-  cluster = lambda text: task.reward(example, text)['cluster_id']
+
+  def cluster(text):
+    return task.reward(example, text)['cluster_id']
+
   assert cluster('7') == cluster('it is 7.00') == cluster('14/2')
   assert cluster('8') == cluster('so 16/2') != cluster('7')
   assert cluster('none') == -1.0
   assert 0 <= cluster('8') < 2**24 and cluster('8') == np.float32(cluster('8'))
   maths = dataclasses.replace(task, verifier='math', extract='boxed')
-  cluster = lambda text: maths.reward(example, text)['cluster_id']
+
+  def cluster(text):
+    return maths.reward(example, text)['cluster_id']
+
   assert cluster(r'\boxed{\sqrt{12}}') == cluster(r'\boxed{2\sqrt 3}')
   assert cluster(r'\boxed{7}') == cluster(r'\boxed{x = 7}') != -1.0
   assert cluster('7') == -1.0

@@ -24,15 +24,15 @@ def test_the_rejected_response_is_shown_and_the_chosen_one_learned():
       PAIRS.example('train', index),
       SHOWN.example('train', index),
     )
-    chosen, rejected = PAIRS.logged(plain)
+    chosen, rejected = PAIRS.recorded(plain)
     assert example.prompt == f'{plain.prompt}{rejected.text}='
     assert example.meta == {
       'question': plain.prompt,
       'reference': rejected.text,
     }
-    assert SHOWN.logged(example) == (chosen,)
+    assert SHOWN.recorded(example) == (chosen,)
     assert SHOWN.target(example) == SUMS.target(plain) == chosen.text
-    assert SHOWN.num_logged == 1
+    assert SHOWN.num_recorded == 1
 
 
 def test_rewards_are_those_of_the_task():
@@ -45,7 +45,7 @@ def test_rewards_are_those_of_the_task():
 
 
 def test_data_shows_either_response():
-  """Both in about half of the prompts, by the prompt alone."""
+  """Both in about half of the prompts, by the prompt only."""
   task = Refinements(task=PAIRS, separator='=', shown='data')
   examples = [task.example('train', i) for i in range(200)]
   assert examples == [task.example('train', i) for i in range(200)]
@@ -70,7 +70,7 @@ def test_another_file_is_named(text, tmp_path):
   path = tmp_path / 'other.jsonl'
   path.write_text(text)
   task = Refinements(task=PAIRS, references={'train': str(path)})
-  with pytest.raises(ValueError, match='references: .*other.jsonl is no file'):
+  with pytest.raises(ValueError, match='references: .*l is not a file'):
     task.num_prompts('train')
 
 

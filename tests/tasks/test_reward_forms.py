@@ -130,7 +130,10 @@ def test_functions_are_taken_as_they_are(function, form, expected):
 def test_conversations_and_prefills():
   """The prefill is of the assistant's turn; verl's text has it, too."""
   assert said(spoken, CHAT, '7') == (len('<think>7'), {})
-  text = lambda solution_str, **kwargs: len(solution_str)
+
+  def text(solution_str, **kwargs):
+    return len(solution_str)
+
   assert said(text, CHAT, '7') == (len('<think>7'), {})
 
 
@@ -148,7 +151,10 @@ def test_rows_without_what_verl_has():
 
 def test_a_column_that_other_rows_have_is_null():
   example = dataclasses.replace(EXAMPLE, meta={base.COLUMNS: {'a': 1}})
-  reward = lambda completions, solution: [float(solution == [None])]
+
+  def reward(completions, solution):
+    return [float(solution == [None])]
+
   assert said(reward, example) == (1.0, {})
 
 
@@ -256,7 +262,7 @@ def rows(tmp_path):
 
 
 def test_none_is_no_reward(file, rows):
-  """As in TRL: the function leaves the sum; without any the row leaves."""
+  """The function leaves the sum, as in TRL; without any the row leaves."""
   functions = {f'{file}:maths': 2.0, f'{file}:code': 1.0}
   task = RewardFunctions(rows, functions)
   examples = [task.example('train', i) for i in range(3)]

@@ -164,7 +164,7 @@ def test_columns_between_tabs(tmp_path):
   path.write_text('prompt\tchosen\trejected\na,b\tc\td\n')
   task = PreferenceRows(path=str(path))
   assert task.example('train', 0).prompt == 'a,b'
-  assert [x.text for x in task.logged(task.example('train', 0))] == ['c', 'd']
+  assert [x.text for x in task.recorded(task.example('train', 0))] == ['c', 'd']
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ assert 'tensorflow' not in sys.modules
 
 
 def test_tfds_array_record_without_tensorflow(tmp_path):
-  """Written and read in a process of its own, with warnings as errors."""
+  """Written and read in its own process, with warnings as errors."""
   pytest.importorskip('array_record', reason='needs array_record')
   script = tmp_path / 'script.py'
   script.write_text(_TFDS)

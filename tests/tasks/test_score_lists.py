@@ -29,7 +29,7 @@ def test_agreement_by_hand():
 
 
 def test_concordance_by_hand():
-  """Two of three pairs in order: 1/3; of two responses the sign alone."""
+  """Two of three pairs in order: 1/3; of two responses the sign only."""
   np.testing.assert_allclose(urpo(THREE, said(3, 5, 1))['reward'], 1 / 3)
   two = Example('', '[0, 1]', 0)
   assert urpo(two, said(-2, 7)) == {'reward': 1.0, 'outcome': 1.0}

@@ -46,7 +46,7 @@ def write_parquet(path, rows):
 
 
 def test_every_form_gives_the_rows_of_jsonl(tmp_path):
-  """Examples differ in their place alone, which names file and row."""
+  """Examples differ in their place only, which names file and row."""
   lines = tmp_path / 'rows.jsonl'
   lines.write_text(''.join(json.dumps(row) + '\n' for row in ROWS))
   stream(tmp_path / 'rows.arrow', ROWS)

@@ -63,7 +63,7 @@ def test_wrapped_tasks_count_as_well(questions):
 
 
 def test_parts_of_a_mixture_count_alike(questions):
-  """Of a part whose responses are answers the whole text is one."""
+  """In a part whose responses are answers the whole text is one."""
   parts = (
     MixturePart('words', questions),
     MixturePart('sums', Arithmetic()),

@@ -12,7 +12,7 @@ from rl_jax.tasks import welfare
 from rl_jax.tasks.base import Example
 
 SUM = Example('2 + 3', '5', 0)
-# 0 and 1 pass no test, 2 and 3 the first alone, 4 and 5 both.
+# 0 and 1 pass no test, 2 and 3 the first only, 4 and 5 both.
 PAYOFFS = dict(
   zip(
     welfare.STRATEGIES,
@@ -33,7 +33,10 @@ def said(answer='So it is 5', thinking='x' * 500, payoffs=PAYOFFS):
 def test_welfares_by_hand():
   """Four words of an answer, and all words: the gates at low and high."""
   found = welfare.gtalign(SUM, said())
-  sigmoid = lambda x: 1 / (1 + math.exp(-x))
+
+  def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
   words = len(said().split())
   gates = [
     sigmoid((4 - 20) / 200) * sigmoid((500 - 4) / 200),

@@ -134,7 +134,10 @@ class World:
 
   def constants(self) -> dict:
     """Constants of the attack programs."""
-    port = lambda name: self.listeners[name].getsockname()[1]
+
+    def port(name):
+      return self.listeners[name].getsockname()[1]
+
     return {
       'base': self.base,
       'secret': self.secret,

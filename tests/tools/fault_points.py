@@ -24,7 +24,7 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 JOURNAL = 'rl_jax.verification.journal:JournaledPool'
-EPISODES = 'rl_jax.episodes.episodes:Episodes'
+EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
 # Of a process: the calls of `ask` that open the first prompts of training, and
 # of evaluation, at start; then those of each rollout.
 _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
@@ -266,7 +266,10 @@ def time_out_once(workdir: pathlib.Path) -> None:
     nonlocal name
     call, name = self._calls, lambda r: f'seed/{r.seed}'
     if not opens:
-      name = lambda r: f'{call}/{r.episode[1]}'
+
+      def name(r):
+        return f'{call}/{r.episode[1]}'
+
     answers = journaled_ask(self, requests, **opens)
     note(requests)
     return answers

@@ -213,7 +213,10 @@ def main() -> None:
   import experiments.train  # noqa: F401
 
   deadline = time.monotonic() + given.seconds
-  say = lambda text: print(text, flush=True)
+
+  def say(text):
+    return print(text, flush=True)
+
   arguments = _arguments(base.resolve(), given.rollout, given.iterations)
   if not (base / 'whole_finished').exists():
     if status := run(base / 'whole', arguments):

@@ -56,7 +56,10 @@ def main():
   end = time.monotonic() + options.seconds
   # Pieces first; the tests of rollouts run a model.
   late = ('rl_jax/rollouts', 'configs')
-  order = lambda file: (file.startswith(late), file)
+
+  def order(file):
+    return (file.startswith(late), file)
+
   every = sorted(set().union(*files.values()), key=order)
   for file in every[i::n]:
     methods = [name for name, used in files.items() if file in used]

@@ -67,7 +67,10 @@ def slope(steps: np.ndarray, values: np.ndarray) -> tuple[float, float]:
   Neighbouring residuals are correlated, so the spread is that of the slopes of
   20 blocks of the data left out in turn (a block jackknife).
   """
-  fit = lambda keep: np.polyfit(steps[keep], values[keep], 1)[0]
+
+  def fit(keep):
+    return np.polyfit(steps[keep], values[keep], 1)[0]
+
   everything = np.ones(len(steps), bool)
   blocks = np.array_split(np.arange(len(steps)), 20)
   parts = []

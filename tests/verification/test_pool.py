@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rl_jax.tasks import Example
+from rl_jax.tasks import Example, TaskTraits
 from rl_jax.verification import messages, processes
 from rl_jax.verification.pool import VerifierPool
 from rl_jax.worlds import Arithmetic, KeyDoor
@@ -142,7 +142,8 @@ def test_a_lost_process_may_count_as_wrong(bad):
 
 
 def test_a_task_whose_reward_may_not_end_needs_workers(bad, monkeypatch):
-  monkeypatch.setattr(bad.Misbehaving, 'needs_workers', True, raising=False)
+  traits = TaskTraits(needs_workers=True)
+  monkeypatch.setattr(bad.Misbehaving, 'traits', traits)
   with pytest.raises(ValueError, match='verifier.num_workers = 0'):
     VerifierPool(bad.Misbehaving(), 0)
 

@@ -45,7 +45,9 @@ class Played:
     for row in rows:
       r, last = self.requests[row], self.said[row][-1]
       self.requests[row] = Request(
-        *(r.episode, r.example, r.seed),
+        r.episode,
+        r.example,
+        r.seed,
         actions=(*r.actions, actions[row]),
         before=(*r.before, session_host.fingerprint(last)),
       )
@@ -200,7 +202,10 @@ def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
 
 def test_what_an_episode_starts_ends_with_it_unless_it_is_kept(bad):
   """A server lives on from round to round, as long as its worker."""
-  alive = lambda pid: os.path.exists(f'/proc/{pid}')
+
+  def alive(pid):
+    return os.path.exists(f'/proc/{pid}')
+
   with SessionPool(bad.Leaves(), 1) as pool:
     said = []
     for number in range(3):

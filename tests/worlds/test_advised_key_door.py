@@ -38,7 +38,7 @@ def test_a_learned_agent_reaches_sub_goals_in_their_order():
 
 
 def test_an_agent_that_does_not_listen():
-  """E0: episodes are the same whatever it is told, but for `followed`."""
+  """E0: episodes are the same whatever the advice, but for `followed`."""
   task = AdvisedKeyDoor(listens=False, learned=300)
   found = []
   for actions in ('KDG', 'GGG', 'x?x'):

@@ -133,13 +133,18 @@ def test_device_verifier_agrees_with_host_on_random_tokens(task):
 
 
 def test_descriptions_by_hand():
-  """57 + 68 = 125 carries twice; 521 - 430 borrows at the tens alone.
+  """57 + 68 = 125 carries twice; 521 - 430 borrows at the tens only.
 
-  Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are no number.
+  Reversed '70-' is -7 and '7-' too; '--7' and a fourth digit are not numbers.
   """
   task = Described(Arithmetic(digits=2, reverse=True))
-  example = lambda prompt: Example(prompt=prompt, answer='', id=0)
-  rewards = lambda prompt, text='': task.reward(example(prompt), text)
+
+  def example(prompt):
+    return Example(prompt=prompt, answer='', id=0)
+
+  def rewards(prompt, text=''):
+    return task.reward(example(prompt), text)
+
   assert rewards('57+68=')['difficulty'] == 3.0
   assert rewards('521-430=')['difficulty'] == 2.0
   assert rewards('430-521=')['difficulty'] == 2.0

@@ -38,7 +38,7 @@ def test_wins_and_regret_of_an_episode():
 
 def test_nothing_is_told():
   """The rewards are the same."""
-  task = Arms(told='nothing')
+  task = Arms(observed='nothing')
   example = task.example('train', 0)
   told, silent = Arms().make(example), task.make(example)
   for walk in (told, silent):
@@ -61,8 +61,12 @@ def test_ucb_by_hand():
 def test_players_beat_chance_where_arms_stay():
   """And nobody does where they are new at every pull."""
   rng = np.random.default_rng(0)
-  thompson = lambda pulled, won: arms.thompson(pulled, won, rng)
-  guess = lambda pulled, won: int(rng.integers(4))
+
+  def thompson(pulled, won):
+    return arms.thompson(pulled, won, rng)
+
+  def guess(pulled, won):
+    return int(rng.integers(4))
 
   def mean(task, player):
     found = [

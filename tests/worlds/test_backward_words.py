@@ -18,7 +18,7 @@ from rl_jax.worlds import BackwardWords
   ],
 )
 def test_part_marks_by_hand(response, outcome, places):
-  """Of 'abc': letters in place over the longer text."""
+  """For 'abc': letters in place over the longer text."""
   example = Example(prompt='abc=', answer='cba', id=0)
   found = BackwardWords(length=3).reward(example, response)
   assert found == {'outcome': outcome, 'places': places}

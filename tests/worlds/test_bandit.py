@@ -67,7 +67,9 @@ def test_device_verifier_agrees_with_host_on_all_short_responses(wrap):
 
 
 def test_descriptions_by_hand():
-  """Action b of four is answer 1; 'bb' is no answer. All but one are extras."""
+  """Action b of four is answer 1; 'bb' is not an answer. All but one are
+  extras.
+  """
   task = Described(Bandit(num_contexts=3, num_actions=4))
   example = task.example('train', 0)
   good, bad = task.reward(example, 'b'), task.reward(example, 'bb')

@@ -47,7 +47,9 @@ def test_beliefs_have_the_stated_law():
 
 
 def test_the_teacher_writes_what_it_believes():
-  """Of a fact only two results, the right one as often as was drawn."""
+  """It writes only two results of a fact, the right one as often as was
+  drawn.
+  """
   task = BelievedChain(min_operations=2, max_operations=2)
   written, expected, variance = 0, 0.0, 0.0
   for i in range(1000):

@@ -111,7 +111,7 @@ def random_rows(rng, task, examples):
 
 @pytest.mark.parametrize('task', [BOX, POINTS], ids=['box', 'points'])
 def test_verifiers_agree(task):
-  """11,000 rows with padding inside and any tokens behind the end."""
+  """11,000 rows with padding inside and any tokens after the end."""
   tokenizer, rng = CharTokenizer(task.alphabet), np.random.default_rng(0)
   examples = [task.example('test', i) for i in range(100)] * 110
   texts = list(random_rows(rng, task, examples))

@@ -28,7 +28,7 @@ def test_steps_by_hand():
     (RIGHT, dict(outcome=1, format=1, steps=1, mode=1, cluster_id=5)),
     ('5', dict(outcome=1, format=1, steps=0, mode=0, cluster_id=5)),
     ('4', dict(outcome=0, format=1, steps=0, mode=0, hit_rank=0)),
-    # A slip with which the thought goes on.
+    # A slip with which the thought continues.
     ('<3+4=8;8*2=6;6-9=7>7', dict(outcome=0, format=1, steps=0, mode=1)),
     ('<3+4=7;7*2=5;4-9=5>5', dict(outcome=1, steps=2 / 3, mode=1)),
     ('<3+4=7>5', dict(outcome=1, steps=1 / 3, mode=1)),
@@ -56,7 +56,7 @@ def test_rewards_by_hand(response, expected):
   [
     ('=5', 0, 0),
     ('*' + RIGHT, 2, 2),
-    ('=55', 0, 3),  # begun as a guess, but no guess
+    ('=55', 0, 3),  # starts like a guess, but is none
     ('+' + RIGHT[:9], 1, 3),  # cut
     ('*', 2, 3),
     (RIGHT, 3, 3),  # no mode was chosen
@@ -65,7 +65,7 @@ def test_rewards_by_hand(response, expected):
   ],
 )
 def test_what_has_no_form_is_no_guess(response, mode, format_id):
-  """The mode is the one that was chosen; the format is one of its own."""
+  """The mode is the one that was chosen; the format is a separate one."""
   found = Chain(controls=True).reward(PROBLEM, response)
   assert (found['mode'], found['format_id']) == (mode, format_id)
   assert found['guessed'] == (mode == 0)
@@ -203,14 +203,17 @@ def test_verifiers_agree(kind, fields):
 
 
 def test_tokens_are_described():
-  """Segments begin behind < ; and >; the thought has both its marks."""
+  """Segments begin after < ; and >; the thought has both its marks."""
   rows = ['<3+4=7;7*2=4>4', '4', '<3+4']
   tokens = np.zeros((3, 16), np.int32)
   for row, text in zip(tokens, rows, strict=True):
     row[: len(text) + 1] = [*TOKENIZER.encode(text), 1]
   length = np.asarray([len(text) + 1 for text in rows], np.int32)
   found = Chain().row_inputs_device(tokens, length, TOKENIZER)
-  show = lambda x: [''.join(map(str, row)) for row in np.asarray(x, int)]
+
+  def show(x):
+    return [''.join(map(str, row)) for row in np.asarray(x, int)]
+
   assert show(found['segment_start_BT']) == [
     '1100000100000100',
     '1000000000000000',

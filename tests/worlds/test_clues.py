@@ -23,7 +23,7 @@ def test_posterior_by_hand():
 
 
 def test_posterior_is_that_of_the_draws():
-  """E3: answers behind each prompt among 9,000 examples, within 5 errors."""
+  """E3: answers after each prompt among 9,000 examples, within 5 errors."""
   task = Clues(num_letters=3, num_clues=2, reliability=0.5, num_train=9000)
   counts = collections.defaultdict(collections.Counter)
   for i in range(9000):

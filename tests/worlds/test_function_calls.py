@@ -22,7 +22,7 @@ def score(response, granularity, answer=GOLD):
     ('a(x=1,y=3)b(u=3)', 2.0, 0.0),
     # Parameters of a: J = 1/3 and x right; b is right.
     ('a(x=1,z=2)b(u=3)', 6 * (1 + 4 / 3 + 2) / 6 - 3, 0.0),
-    # Names: J = 1/2; the parameters of a alone.
+    # Names: J = 1/2; only the parameters of a.
     ('a(x=1,y=2)', 6 * (0.5 + 3) / 6 - 3, 6 * (0.5 + 3) / 6 - 3),
     # Another order is as good but for the equality.
     ('b(u=3)a(x=1,y=2)', 3.0, 3.0),

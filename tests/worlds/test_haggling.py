@@ -73,7 +73,7 @@ def test_held_out_types_are_others():
 def test_values_of_policies():
   """Random turns as simulated; the best policy by enumeration of the types.
 
-  It appeals to reasons, then to feelings, and goes on with what suits.
+  It appeals to reasons, then to feelings, and continues with what suits.
   """
   task = Haggling()
   found = haggling_values.random_policy(task)
@@ -115,7 +115,7 @@ def test_recorded_dialogues_are_those_of_the_seller():
   task = RecordedHaggling()
   for number in range(40):
     example = task.example('train', number)
-    (logged,) = task.logged(example)
+    (logged,) = task.recorded(example)
     said = [said for said, _ in logged.turns]
     replies = played(task, task.seller(example), said)
     assert [r.observation for r in replies] == [
@@ -132,7 +132,7 @@ def test_good_buyers_earn_more():
   def mean(**fields):
     task = RecordedHaggling(**fields)
     examples = [task.example('train', n) for n in range(300)]
-    return np.mean([task.logged(one)[0].reward for one in examples])
+    return np.mean([task.recorded(one)[0].reward for one in examples])
 
   poor, good = mean(good=0.0, noise=0.0), mean(good=1.0, noise=0.0)
   assert poor < 0.05 and 0.2 < good < 0.33

@@ -11,9 +11,9 @@ from rl_jax.worlds import (
   Arms,
   Haggling,
   KeyDoor,
+  NarratedKeyDoor,
   PlannedKeyDoor,
   PricedTools,
-  ToldKeyDoor,
   device_text,
 )
 
@@ -57,7 +57,7 @@ def turns_of(task, tokenizer, examples):
     (KeyDoor(size=4, words='word'), ByteTokenizer()),
     pytest.param(KeyDoor(words='phrase'), None, marks=pytest.mark.slow),
     (PlannedKeyDoor(subtasks=2), None),
-    (ToldKeyDoor(), None),
+    (NarratedKeyDoor(), None),
     (PricedTools(), None),
     (Arms(pulls=9, keep=4), None),
     (Haggling(), None),
@@ -108,7 +108,7 @@ def test_replies_are_those_of_the_host(task, tokenizer):
 
 
 def test_texts_by_hand():
-  """Words 'ab' and 'ac' behind the head 'a'; any other text is one of two."""
+  """Words 'ab' and 'ac' after the head 'a'; any other text is one of two."""
   tokenizer = CharTokenizer('abc')
   table_SV, texts = device_text.word_table(['ab', 'ac'], tokenizer, ['a'])
   ids, length = np.zeros((6, 3), np.int32), np.array([0, 2, 3, 3, 1, 2])

@@ -50,7 +50,7 @@ def test_examples_are_right_and_splits_share_none():
 
 
 def test_verifiers_agree():
-  """11,000 random responses, a third of them letters alone."""
+  """11,000 random responses, a third of them letters only."""
   tokenizer, rng = CharTokenizer(TASK.alphabet), np.random.default_rng(0)
   examples = [TASK.example('test', i) for i in range(250)] * 44
   tokens = rng.integers(0, tokenizer.vocab_size, (11_000, 6))

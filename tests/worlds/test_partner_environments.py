@@ -49,7 +49,7 @@ def begun(environment, *answers):
 
 
 def test_five_parts_by_hand():
-  """DaSLaM's parts for 3+4-5 = 2, of which a solver alone makes 7.
+  """DaSLaM's parts for 3+4-5 = 2, of which a solver by itself makes 7.
 
   consistency: '3+4' and '7' share nothing; '7-5' and '2' neither.
   guidance: both guided lines are the gold ones, of cosine 1, and '3+4-5=7' is
@@ -162,7 +162,7 @@ def test_a_constant_actor_gives_nothing():
 
 
 def test_a_model_that_knows_its_lesson_is_the_script():
-  """The same trials; an answer that is no place repeats the last one."""
+  """The same trials; an answer that is not a place repeats the last one."""
   asked, _ = begun(trying('model'))
   scripted, _ = begun(trying())
   questions, reply = played(asked, 'u3', ['7'])
@@ -171,7 +171,8 @@ def test_a_model_that_knows_its_lesson_is_the_script():
   assert moved(8, 'u9') == 9 and moved(1, 'd9') == 0 and moved(1, 'x1') == 1
   # Digits of other scripts are none.
   assert moved(1, 'u\u00b2') == moved(1, 'u\u0663') == 1
-  assert not Reflections().asks and Reflections(actor='model').asks
+  assert not Reflections().traits.asks
+  assert Reflections(actor='model').traits.asks == ('actor',)
 
 
 @pytest.mark.parametrize('task', TASKS, ids=lambda task: type(task).__name__)
@@ -224,8 +225,9 @@ def test_bad_fields_are_named():
 
 
 def test_gaps_of_labels_by_hand():
-  """Of 0 p = (.65, .35), of 1 (.6, .4) by log-probs of a larger set: the gaps
-  are .3 and -.2, hence 60 and -36; the paper's examples."""
+  """For 0 p = (.65, .35), for 1 (.6, .4) by log-probs of a larger set: the gaps
+  are .3 and -.2, hence 60 and -36; the paper's examples.
+  """
   assert piecewise(0.3) == pytest.approx(60.0)
   assert piecewise(-0.2) == pytest.approx(-36.0)
   environment, said = begun(Prompting(TriggeredLabels(inputs=2, trigger='ca')))
@@ -241,7 +243,7 @@ def test_gaps_of_labels_by_hand():
 
 
 def test_labels_are_asked_as_candidates():
-  """Both, behind the prompt and a digit."""
+  """Both, after the prompt and a digit."""
   environment, _ = begun(Prompting(TriggeredLabels()))
   assert environment.step('g').ask.candidates == ('n', 'y')
 

@@ -42,7 +42,7 @@ def test_other_texts_do_nothing():
 
 
 def test_parts_are_found_by_their_letters():
-  """Of '!Ku' and '~Gd', with what is observed between."""
+  """The parts of '!Ku' and '~Gd', with what is observed between."""
   task = PlannedKeyDoor()
   tokenizer = CharTokenizer(task.alphabet)
   ids = tokenizer.encode('!Ku01->~Gd') + [tokenizer.pad_id]

@@ -50,7 +50,7 @@ def test_the_first_call_tells_how_late_it_is():
 
 
 def test_the_device_counts_the_same():
-  """First call at once, behind two other turns, and never."""
+  """First call at once, after two other turns, and never."""
   task = PricedTools(known=0.0)
   examples = [task.example('train', n) for n in range(3)]
   tokenizer = CharTokenizer(task.alphabet)

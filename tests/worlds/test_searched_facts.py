@@ -22,7 +22,10 @@ def _shared_words(monkeypatch):
 
   def ranked(texts, query, count):
     words = set(query.split())
-    score = lambda n: (len(words & set(texts[n].split())), -len(texts[n]))
+
+    def score(n):
+      return (len(words & set(texts[n].split())), -len(texts[n]))
+
     order = sorted(range(len(texts)), key=score, reverse=True)
     return [n for n in order if score(n)[0]][:count]
 
@@ -37,7 +40,7 @@ def check_an_episode():
     told = episode.step(asked)
     assert told.observation.startswith(f' {subject} has {field} ')
     assert (told.rewards['found'], told.done, told.calls) == (1.0, False, 1)
-    assert episode.step(asked).rewards['found'] == 0.0  # told before
+    assert episode.step(asked).rewards['found'] == 0.0  # observed before
     value = told.observation.split()[-1]
     last = episode.step(f' {value}')
     assert last.done and last.rewards == {'outcome': 1.0, 'found': 0.0}

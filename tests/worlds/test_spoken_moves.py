@@ -31,7 +31,7 @@ def test_decisions_come_one_after_the_other():
 
 
 def test_pieces_stay_pieces():
-  """The letters of what is said come behind them."""
+  """The letters of what is said come after them."""
   pieces = ('p', 'b', '0', '1', '2', '>', '10')
   alphabet = SpokenMoves(game=OpenSpiel(alphabet=pieces)).alphabet
   assert alphabet[:7] == pieces and 's' in alphabet

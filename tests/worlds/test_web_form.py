@@ -46,7 +46,10 @@ def test_potentials_telescope(discount):
   replies = played(task, example, actions)
   found = [reply.rewards['potential'] for reply in replies[1:]]
   total = sum(discount**t * x for t, x in enumerate(found))
-  phi = lambda page: sum(map(str.__eq__, page, goal)) / 3
+
+  def phi(page):
+    return sum(map(str.__eq__, page, goal)) / 3
+
   expected = discount ** len(actions) * phi(replies[-1].state) - phi(first)
   assert total == pytest.approx(expected)
 

@@ -83,7 +83,10 @@ def test_equal_values_are_one_cluster(tmp_path):
   )
   for task in (own, rows):
     example = task.example('train', 0)
-    cluster = lambda text, t=task, e=example: t.reward(e, text)['cluster_id']
+
+    def cluster(text, t=task, e=example):
+      return t.reward(e, text)['cluster_id']
+
     assert cluster(' 9 + 5') == cluster('5+9\n7') == cluster('28 / 2') >= 0.0
     assert cluster('9 - 5') == cluster('4') != cluster('14')
     assert cluster('1 / 3') == cluster('2 / 6') != cluster('33 / 100')

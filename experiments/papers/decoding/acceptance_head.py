@@ -179,7 +179,7 @@ def measured(setup: Setup, drafts: DraftModel, head=None) -> dict[str, float]:
 
 
 def load() -> Setup:
-  """What the flags name; raises ValueError if its parts do not fit."""
+  """The setup that the flags name; raises ValueError if parts do not fit."""
   outputs.check_file('out', _OUT.value)
   config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   mesh = assembly.make_mesh(config)

@@ -44,7 +44,7 @@ import numpy as np
 from experiments.flags import configuration
 from rl_jax import decoding, models
 from rl_jax.checks import INT32
-from rl_jax.decoding.look_ahead import LookAheadConfig, look_ahead
+from rl_jax.decoding.look_ahead import Heuristic, LookAheadConfig, look_ahead
 from rl_jax.measures import reward_heuristic
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.runs import directory, reward_models
@@ -105,25 +105,25 @@ def started(prompts: Sequence[Sequence[int]], group_size: int, tokens: int):
   )
 
 
-def summary(traj: Trajectories, found: dict[str, Array]) -> dict[str, float]:
+def summary(traj: Trajectories, results: dict[str, Array]) -> dict[str, float]:
   """Means over rows, rounded."""
   logp_B = (traj.logp_behaviour_BT * traj.mask_BT).sum(axis=1)
-  means = {**found, 'logp': logp_B}
+  means = {**results, 'logp': logp_B}
   return {name: round(float(x.mean()), 4) for name, x in means.items()}
 
 
 def best_of(
-  traj: Trajectories, found: dict[str, Array], component: str
+  traj: Trajectories, results: dict[str, Array], component: str
 ) -> tuple[Trajectories, dict[str, Array]]:
   """The row of the largest h of each group, the first of equal ones."""
   G = traj.group_size
-  best_N = by_group(found[component], G).argmax(axis=1)
+  best_N = by_group(results[component], G).argmax(axis=1)
   row_N = np.arange(traj.num_prompts) * G + best_N
   kept = traj.replace(
     logp_behaviour_BT=traj.logp_behaviour_BT[row_N],
     mask_BT=traj.mask_BT[row_N],
   )
-  return kept, jax.tree.map(lambda x: x[row_N], found)
+  return kept, jax.tree.map(lambda x: x[row_N], results)
 
 
 def timed(
@@ -136,6 +136,21 @@ def timed(
   return found, {'seconds': round(time.process_time() - begun, 3)}
 
 
+def _encoded(walks, tokenizer):
+  """(tokens of the cells that were walked, those of the prompts)."""
+  given_NM = np.array([tokenizer.encode(walk) for walk in walks], np.int32)
+  return given_NM, [tokenizer.encode('@' + walk) for walk in walks]
+
+
+def _by_rule(components: Callable[..., Any]) -> Heuristic:
+  """The component of --component, of which `components` is the function."""
+
+  def heuristic(*row: Any):
+    return components(*row)[_COMPONENT.value]
+
+  return heuristic
+
+
 def lines(
   task: Coverage,
   model: models.ModelConfig,
@@ -144,19 +159,14 @@ def lines(
   values: tuple[models.ModelConfig, Any] | None,
 ) -> Iterator[dict[str, float]]:
   """All searches, then draws. values: model and parameters of --values."""
-  walks = begun_walks(task, _GIVEN.value)
-  given_NM = np.array([tokenizer.encode(walk) for walk in walks], np.int32)
-  prompts = [tokenizer.encode('@' + walk) for walk in walks]
+  given_NM, prompts = _encoded(begun_walks(task, _GIVEN.value), tokenizer)
   limit = task.steps - _GIVEN.value + 1  # and the end token
   sampling = decoding.SamplingConfig(eos_ids=tuple(tokenizer.eos_ids))
   components = covered(task, tokenizer)
   empty = started(prompts, 1, limit)
-
-  def heuristic(*row):
-    return components(*row)[_COMPONENT.value]
-
-  inputs = given_NM
-  if values is not None:
+  if values is None:
+    heuristic, inputs = _by_rule(components), given_NM
+  else:
     heuristic = reward_heuristic.reward_heuristic(*values)
     inputs = reward_heuristic.prompts(empty)
 

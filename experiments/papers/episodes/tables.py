@@ -29,7 +29,7 @@ def all_tables(lines: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
 
 
 def influence() -> list[list[str]]:
-  """What methods do to the gradient in the worlds of their claims."""
+  """The influence of methods on the gradient in the worlds of their claims."""
   table = [['world', 'method', *influences.HEADER]]
   for world, names in acting.WORLDS.items():
     found = influences.of_world(world, INFLUENCE)
@@ -120,7 +120,7 @@ def judged(
 def measured(
   runs: dict[str, list[dict[str, Any]]], claim: sweep.Claim
 ) -> Measured:
-  """What the runs of a claim have, p as it is for this claim only."""
+  """The measurement of a claim's runs, with p for this claim only."""
   one_S = _above(runs, claim.one, claim)
   if isinstance(claim.other, float):
     other_S = np.full_like(one_S, claim.other)

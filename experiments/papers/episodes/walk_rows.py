@@ -54,7 +54,7 @@ def walk(
   """
   name, example = type(task).__name__, task.example('train', index)
   if not is_environment(task):
-    raise ValueError(f'--config: the task is {name}, which has no episodes')
+    _check(name, commands=None)
   episode = task.start(example)
   game = task.traits.players > 1
 

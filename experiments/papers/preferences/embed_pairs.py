@@ -54,17 +54,17 @@ def distance(prompt_D: np.ndarray, chosen_D: np.ndarray) -> float:
   return min(max(1.0 - cos, 0.0), 2.0)
 
 
-def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
+def with_distance(record: Mapping[str, Any], distance: float) -> dict[str, Any]:
   """A row that JSON can hold."""
   known = json.loads(json.dumps(record, default=str))
-  return {**known, 'semantic_distance': found}
+  return {**known, 'semantic_distance': distance}
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def _embed(params, cfg, token_1T, mask_1T):
-  """The mean state behind the tokens of one text, [D]."""
+  """The mean state after the tokens of one text, [D]."""
 
-  # A state predicts the token that follows, here one more behind the last.
+  # A state predicts the token that follows, here one more after the last.
   def following(x):
     return jnp.concatenate([x[:, 1:], 0 * x[:, :1]], axis=1)
 

@@ -23,7 +23,7 @@ START = 'runs/warm'
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What a paper says, in one line.
+  """A claim of a paper, in one line.
 
   metric: of the table. sign: of the difference; 0: not worse; None: nothing is
     claimed. against: the method of the table that it is compared with.
@@ -43,7 +43,7 @@ OFFLINE = {
   'dpo': None,
   'ipo': Claim('smaller margins: they end at 1 / (2 beta)', 'margin', -1),
   'simpo': Claim('better without a reference', 'greedy'),
-  'kto': Claim('as good from labels alone', 'greedy', 0),
+  'kto': Claim('as good from labels only', 'greedy', 0),
   'orpo': _keeps('chosen responses become likelier'),
   'dpop': _keeps('chosen responses do not fall below the reference'),
   'apo_zero': _keeps('chosen responses become likelier'),
@@ -56,7 +56,7 @@ MORE = {
   'cdpo': Claim('smaller margins: labels are smoothed', 'margin', -1),
   'robust_dpo': Claim(_AS_GOOD + ' without noise', 'greedy', 0),
   'slic': _keeps('chosen responses stay likely'),
-  'bco': Claim('as good from labels alone', 'greedy', 0),
+  'bco': Claim('as good from labels only', 'greedy', 0),
   'cpo': _keeps('chosen responses become likelier'),
   'rpo': _keeps('chosen responses stay likely'),
   'exo': _BETTER,

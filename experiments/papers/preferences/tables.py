@@ -119,11 +119,11 @@ def seen(rows: Sequence[Line]) -> dict[str, list[profile.Seen]]:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What papers claim, against DPO where nothing is named, and verdicts."""
+  """The claims of papers, against DPO by default, and verdicts."""
   table = [['method', 'claim', 'on', 'difference', '95% paired', 'verdict']]
   for name, several in seen(rows).items():
     for one in several:
-      effect, interval, _ = cells_lib.comparison_text(one.found)
+      effect, interval, _ = cells_lib.comparison_text(one.comparison)
       row = [name, one.claim, one.metric, effect, interval, one.verdict]
       table.append(row)
   return table

@@ -61,23 +61,21 @@ def courses(rows: Sequence[Line]) -> Cells:
 
 
 def claims(rows: Sequence[Line]) -> Cells:
-  """What was named before the runs; p adjusted by metric."""
+  """The claims that were named before the runs; p adjusted by metric."""
   table = [['method', 'claim', 'on', 'found', '95% paired', 'seeds', 'verdict']]
   found = {name: one for name, (one,) in seen(rows).items()}
   fall = falls(rows)
   if fall is not None:
     found = {pairs.BASELINE: fall} | found
   for name, one in found.items():
-    effect, interval, _ = cells_lib.comparison_text(one.found)
+    effect, interval, _ = cells_lib.comparison_text(one.comparison)
     row = [name, one.claim, one.metric, effect, interval, str(one.seeds)]
     table.append([*row, one.verdict])
   return table
 
 
 def falls(rows: Sequence[Line]) -> profile.Seen | None:
-  """The fall of the rule under DPO on data, from the first reading to
-  the end.
-  """
+  """The fall of the rule under DPO on data, from first reading to end."""
   lines = by_method(rows).get(pairs.BASELINE)
   if not lines:
     return None

@@ -12,7 +12,7 @@ from experiments.sweeps.runs import Setting
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What a paper says against DPO on data, named before the runs.
+  """A claim of a paper against DPO on data, named before the runs.
 
   metric: 'rule', its score at the end, or 'margin', log-probs of the chosen
   less the rejected response of a training pair, nats, less that at the start.

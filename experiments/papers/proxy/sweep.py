@@ -1,4 +1,4 @@
-"""What keeps a policy from a learned reward's errors, in the world proxy.
+"""Methods against the errors of a learned reward, in the world proxy.
 
 python -m experiments.train --config=configs/worlds/proxy.py
   --method=reward_model --set=task.num_train=3000 --set=iterations=300

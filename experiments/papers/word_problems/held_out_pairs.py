@@ -24,7 +24,7 @@ _POLICIES = flags.DEFINE_list('policies', None, 'Of one shape.', required=True)
 
 
 def settings(data: str, held_out: int, model: str) -> list[str]:
-  """What differs from configs/worlds/preferences.py."""
+  """The differences from configs/worlds/preferences.py."""
   return [
     f'task=PreferenceRows(path={data!r}, num_validation={held_out})',
     f'model.path={model!r}',

@@ -126,9 +126,7 @@ def run(name: str, lines: pathlib.Path, make: Callable) -> None:
 
 
 def with_new(lines: Iterable[Line], new: Iterable[Line]) -> list[Line]:
-  """Merges lines in order; a new one replaces that of its problems, policy and
-  seed.
-  """
+  """Merges lines in order; new ones replace those of the same setting."""
   found = {_order(line): line for line in (*lines, *new)}
   return [found[key] for key in sorted(found)]
 

@@ -1,1 +1,1 @@
-"""Where each method acts: the worlds, their measurements, influence."""
+"""Worlds in which each method acts, their measurements, and influence."""

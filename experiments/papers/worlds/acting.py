@@ -10,13 +10,15 @@ them, so that ratios have moved as far as they do at the end of an iteration.
 All methods see the first GROUPS of these prompts as one minibatch, and before
 it, for what they remember, the same rows as those of other prompts (of the
 same, where prompts return). Cosine and ratio are against the gradient of what
-the method changes (BASELINE of its file), as `experiments.influence` defines
-them, and by piece that the baseline lacks against the method without it; the
-numbers are means over ITERATIONS, and a method acts if it does in one of them.
+the method changes (BASELINE of its file), as `experiments.tools.influence`
+defines them, and by piece that the baseline lacks against the method without
+it; the numbers are means over ITERATIONS, and a method acts if it does in one
+of them.
 
 Of methods that change rollouts, and in the worlds of `looped`, the numbers are
-those of `experiments.influence`: means over as many iterations of the method's
-own run as the last of ITERATIONS. Methods that have a line are left out.
+those of `experiments.tools.influence`: means over as many iterations of the
+method's own run as the last of ITERATIONS. Methods that have a line are left
+out.
 """
 
 import dataclasses
@@ -52,7 +54,7 @@ from rl_jax.types import Trajectories
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
 GROUPS = 16
 ITERATIONS = (1, 4)  # the start, and a third of the run of `brief`
-KEY = jax.random.key(0)
+SEED = 0  # of what methods draw in the loss
 
 
 def setting_of(
@@ -115,7 +117,8 @@ def numbers_of(
     own = {path: states[path] for path in one.init_state(1)}
     states = {**states, **make_batch(one, earlier, own)[1]}
   trajs = influence.batches(methods, rows, states)
-  found = influence.compare(forward, frozen, now, methods, trajs, KEY, states)
+  key = jax.random.key(SEED)
+  found = influence.compare(forward, frozen, now, methods, trajs, key, states)
   method = methods[influence.METHOD]
   dropped = 0.0
   if method.group_filter is not None:

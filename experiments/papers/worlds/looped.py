@@ -42,9 +42,7 @@ class Looped:
     return next(iter(self.rates))
 
   def settings(self, config: str) -> list[Setting]:
-    """Lists the runs that choose every method's rate, and those at that
-    rate.
-    """
+    """Runs that choose every method's rate, and those at that rate."""
     found = []
     for name, rate in self.rates.items():
       more = self.common | self.own.get(name, {})

@@ -59,9 +59,7 @@ def methods(lines: list[Line], world: str) -> Cells:
 
 
 def _mean(rows, when, name):
-  """The mean over all runs; empty where one of them does not have the
-  number.
-  """
+  """The mean over all runs; empty where one of them lacks the number."""
   numbers = [row[when].get(name) for row in rows]
   known = all(x is not None for x in numbers)
   return f'{np.mean(numbers):.3f}' if known else ''
@@ -96,7 +94,7 @@ def claims(lines: list[Line], world: str) -> Cells:
   table[0] += [cells_lib.ADJUSTED, 'verdict']
   for name, found in seen(lines, world).items():
     for one in found:
-      cells = cells_lib.comparison_text(one.found)
+      cells = cells_lib.comparison_text(one.comparison)
       table.append([name, one.claim, one.metric, *cells, one.verdict])
   return table
 

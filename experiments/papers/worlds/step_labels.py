@@ -42,7 +42,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
 from rl_jax.types import FORCED, PAD
-from rl_jax.worlds import Chain, chain_steps
+from rl_jax.worlds import Chain, chain
 
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is Chain.', required=True
@@ -65,6 +65,26 @@ _SEED = flags.DEFINE_integer('seed', 0, 'Of all draws.', 0)
 Write = Callable[[Sequence[tuple[str, str]], int], list[list[str]]]
 
 
+def _begun(batch, tokenizer, P, T, path):
+  """((prompts, masks), first tokens of responses, their kinds, lengths)."""
+  prompt, mask = (np.zeros((len(batch), P), x) for x in (np.int32, np.float32))
+  shape = (len(batch), T)
+  given, kind = np.zeros(shape, np.int32), np.full(shape, PAD, np.int32)
+  length = np.zeros(len(batch), np.int32)
+  for row, (question, text) in enumerate(batch):
+    ids, before = tokenizer.encode(question), tokenizer.encode(text)
+    if len(ids) > P or len(before) > T:
+      raise ValueError(
+        f'--checkpoint={path}: a prompt has {len(ids)} tokens and a partial '
+        f'response {len(before)}, more than rollout.max_prompt_tokens = {P} '
+        f'and max_response_tokens = {T}: is it a policy of this task?'
+      )
+    prompt[row, P - len(ids) :], mask[row, P - len(ids) :] = ids, 1
+    given[row, : len(before)], kind[row, : len(before)] = before, FORCED
+    length[row] = len(before)
+  return (prompt, mask), given, kind, length
+
+
 def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
   """Samples of the model at path, of responses as long as the config's."""
   model, params, tokenizer = policy_lib.load_checkpoint(path, mesh, None)
@@ -83,23 +103,7 @@ def writer(path: str, config: Any, mesh: Any, key: jax.Array) -> Write:
 
   def one(batch, samples):
     nonlocal serial
-    prompt, mask = (
-      np.zeros((len(batch), P), x) for x in (np.int32, np.float32)
-    )
-    shape = (len(batch), T)
-    given, kind = np.zeros(shape, np.int32), np.full(shape, PAD, np.int32)
-    length = np.zeros(len(batch), np.int32)
-    for row, (question, text) in enumerate(batch):
-      ids, before = tokenizer.encode(question), tokenizer.encode(text)
-      if len(ids) > P or len(before) > T:
-        raise ValueError(
-          f'--checkpoint={path}: a prompt has {len(ids)} tokens and a partial '
-          f'response {len(before)}, more than rollout.max_prompt_tokens = {P} '
-          f'and max_response_tokens = {T}: is it a policy of this task?'
-        )
-      prompt[row, P - len(ids) :], mask[row, P - len(ids) :] = ids, 1
-      given[row, : len(before)], kind[row, : len(before)] = before, FORCED
-      length[row] = len(before)
+    (prompt, mask), given, kind, length = _begun(batch, tokenizer, P, T, path)
     start = decoding.start_trajectories(
       prompt,
       mask,
@@ -146,11 +150,11 @@ class Response:
 
 def read(task: Chain, example: base.Example, text: str) -> Response:
   """A response and what is known of it without Monte Carlo."""
-  steps = chain_steps.split(text)
+  steps = chain.split_steps(text)
   return Response(
     example=example,
     steps=steps,
-    first_error=chain_steps.first_error(example, steps),
+    first_error=chain.first_error(example, steps),
     right=task.reward(example, text)[base.OUTCOME] > 0,
   )
 

@@ -266,7 +266,7 @@ def methods_of(world: str) -> dict[str, Setting]:
 
 
 def start_of(world: str) -> Setting:
-  """From which weights its methods run, with which lengths."""
+  """The weights from which a world's methods run, and the lengths."""
   return (WORLDS if world in WORLDS else COMPARED)[world].start
 
 

@@ -15,7 +15,7 @@ NFT = NO_FILTER | {LENGTH: 34}
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-  """What the paper says against GRPO, in one line.
+  """A claim of a paper against GRPO, in one line.
 
   metric: of `tables.METRICS`, on which it is judged. sign: of the difference;
     0: not worse; None: the paper claims nothing of the kind. against: in worlds

@@ -261,8 +261,15 @@ def place_of(name: str) -> Place:
   return VARIANTS[name] if name in VARIANTS else WHERE[name]
 
 
+def named(name: str) -> str:
+  """The world in which a method acts, or why there is none."""
+  if name in NOWHERE:
+    return f'no world: {NOWHERE[name]}'
+  return f'`{configuration.file_of("configs", place_of(name).world)}`'
+
+
 def baseline_of(name: str) -> str:
-  """What it is compared with; a variant with its method, except in `ALONE`."""
+  """The baseline of a method, or of a variant not in `ALONE` its method."""
   method, variant, _ = name.partition('@')
   if variant and name not in ALONE:
     return method

@@ -1,7 +1,7 @@
 // The rollouts: responses of a group side by side, tokens coloured by a value.
 
 const PAGE = 12;  // prompts
-const state = {run: 0, groups: [], visible: 0, scale: 1, signed: false};
+const state = {run: 0, groups: [], visible: 0, scale: 1, signed: false, open: false};
 
 /** 99% quantile of a field's magnitude over a run; larger values saturate. */
 function scaleOf(rows, field) {
@@ -117,20 +117,62 @@ function responseNode(row) {
   return node;
 }
 
-/** An episode turn by turn: observation, action, rewards. */
+/** `2 calls`, `1 call`. */
+const counted = (n, what) => `${n.toLocaleString('en')} ${what}${n === 1 ? '' : 's'}`;
+
+/** The sum of each reward component over the turns of an episode. */
+function rewardParts(turns) {
+  const parts = {};
+  for (const turn of turns) {
+    for (const [name, x] of Object.entries(turn.rewards)) parts[name] = (parts[name] || 0) + (x || 0);
+  }
+  return parts;
+}
+
+const partsText = (parts) => Object.entries(parts).map(([name, x]) => `${name} ${show(x)}`).join(', ');
+
+/** A text with a heading that says whose it is. */
+function saidNode(kind, who, text) {
+  const node = make('div', `said ${kind}`);
+  node.append(make('span', 'who', who), make('p', '', text === '' ? '(nothing)' : text));
+  return node;
+}
+
+/** One panel for an episode: turns, calls and reward parts, then turn by turn. */
 function turnsNode(row) {
   const node = make('details', 'turns');
-  node.append(make('summary', '', `${row.turns.length} ${row.turns.length === 1 ? 'turn' : 'turns'}, end: ${row.end}`));
+  node.open = state.open;
+  const calls = row.turns.reduce((sum, turn) => sum + turn.calls, 0);
+  const facts = [counted(row.turns.length, 'turn'), counted(calls, 'call'), `end: ${row.end}`];
+  const parts = partsText(rewardParts(row.turns));
+  node.append(make('summary', '', `${facts.join(', ')}${parts ? `; ${parts}` : ''}`));
   const list = make('ol', '');
   for (const turn of row.turns) {
     const item = make('li', '');
-    item.append(make('p', 'prompt', turn.observation), make('p', 'tokens', turn.action));
-    const rewards = Object.entries(turn.rewards).map(([name, x]) => `${name} ${show(x)}`);
-    item.append(make('p', 'hint', rewards.join(', ') || 'no reward'));
+    item.append(saidNode('environment', 'environment', turn.observation), saidNode('policy', 'policy', turn.action));
+    const notes = [];
+    if (turn.understood !== null) notes.push(`understood as ${JSON.stringify(turn.understood)}`);
+    if (turn.calls) notes.push(counted(turn.calls, 'call'));
+    notes.push(partsText(turn.rewards) || 'no reward');
+    item.append(make('p', 'hint', notes.join('; ')));
     list.append(item);
   }
-  node.append(list, make('p', 'prompt', row.last));
+  node.append(list);
+  if (row.last !== '') node.append(saidNode('environment', 'environment, at the end', row.last));
   return node;
+}
+
+/** What is shown only where a run has episodes: their legend, and a button. */
+function episodeControls(run) {
+  const some = run.rows.some((row) => row.turns);
+  byId('episodes').hidden = !some;
+  byId('open-all').textContent = state.open ? 'Close all' : 'Open all';
+}
+
+function openAll() {
+  state.open = !state.open;
+  for (const node of document.querySelectorAll('details.turns')) node.open = state.open;
+  episodeControls(data.rollouts[state.run]);
 }
 
 /** Rows of one iteration and prompt together, in their order. */
@@ -187,6 +229,7 @@ function refresh() {
     ? 'No rollouts: this run wrote none (guards.log_rollouts says how many prompts are logged).'
     : `${count} ${what} of ${run.rows.length.toLocaleString('en')}`;
   legend(run);
+  episodeControls(run);
   more();
   const place = byId('step').selectedIndex;
   byId('previous').disabled = place <= 0;
@@ -257,6 +300,7 @@ function startRollouts() {
   byId('previous').addEventListener('click', () => move(-1));
   byId('next').addEventListener('click', () => move(1));
   byId('load').addEventListener('click', more);
+  byId('open-all').addEventListener('click', openAll);
   const before = {...shown.rollouts};
   if (before.run && Number(before.run) < data.rollouts.length) byId('run').value = before.run;
   chooseRun();

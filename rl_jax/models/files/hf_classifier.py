@@ -48,9 +48,7 @@ def check_writes(source: str) -> None:
 
 
 def fields(config: Mapping[str, Any]) -> dict[str, Any]:
-  """The fields of ModelConfig. A classifier has no head of logits: none is
-  read.
-  """
+  """Fields of ModelConfig. A classifier has no head of logits."""
   return {
     'value_head': True,
     'tied_embeddings': True,

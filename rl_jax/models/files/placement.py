@@ -1,4 +1,4 @@
-"""From files to sharded arrays, in blocks: the host never holds a whole leaf.
+"""Reads files into sharded arrays by blocks: no host holds a whole leaf.
 
 A leaf may be many tensors of a file, one per layer, and larger than the host's
 memory. It is allocated on the devices and filled block by block, in all shards.

@@ -1,5 +1,7 @@
 """POAD: discounting between actions, not between the tokens of one."""
 
+from typing import Any
+
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -11,7 +13,7 @@ from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.types import Array, Trajectories
 
 
-def _advantage(piece, reward: Array, traj: Trajectories) -> Array:
+def _advantage(piece: Any, reward: Array, traj: Trajectories) -> Array:
   """Bellman backup with action decomposition over trained tokens."""
   mask_BT = traj.mask_BT
   start_BT = segment_starts(traj, piece.segments).astype(jnp.float32)

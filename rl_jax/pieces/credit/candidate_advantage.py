@@ -13,7 +13,7 @@ from rl_jax.pieces.ops.masking import (
 )
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
-from rl_jax.types import static
+from rl_jax.types import Array, static
 
 
 @piece
@@ -51,7 +51,7 @@ class CandidateAdvantage(Credit):
       value_B = jnp.where(ends_B > 0, value_B, head_B)
     kept_B = row_inputs.read(traj, 'candidate_B') * traj.valid_B
 
-    def grouped(x):
+    def grouped(x: Array):
       return by_group(x, traj.group_size)
 
     return CreditOut(

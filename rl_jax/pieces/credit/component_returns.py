@@ -1,5 +1,7 @@
 """Value targets of each reward component and of the divergence."""
 
+from typing import Any
+
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.component_returns import component_advantages
 from rl_jax.pieces.ops.masking import zero_masked
@@ -28,7 +30,7 @@ class ComponentReturns(ValueTarget):
     """One for each component, and one for the divergence."""
     return len(self.components) + 1
 
-  def resolve(self, method) -> 'ComponentReturns':
+  def resolve(self, method: Any) -> 'ComponentReturns':
     """Takes the constants of the method's Lagrangian, if it has one."""
     for one in method.credit:
       if 'component_returns' in one.offers:

@@ -1,5 +1,7 @@
 """B-Coder: one-step targets by the favourite token of the initial policy."""
 
+from typing import Any
+
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import on_tokens, zero_masked
@@ -20,8 +22,7 @@ class ConservativeTarget(ValueTarget):
   s' is what the policy faces at its next trained token; after the last one Q
   is 0. All values are those of the weights that sampled. With the policy itself
   as reference it is Q-learning's r + gamma max_v Q(s', v), which trusts values
-  of tokens that nobody has tried. A reward [B] is placed on the last trained
-  token.
+  of untried tokens. A reward [B] is placed on the last trained token.
   Source: conservative Bellman operator of "B-Coder: Value-Based Deep
   Reinforcement Learning for Program Synthesis", section 4, from the text; the
   place of the cap is reconstructed.
@@ -35,7 +36,7 @@ class ConservativeTarget(ValueTarget):
   num_summed: int | None = ranged(None, 1, static=True)
   needs = ('value_heads', _FAVOURITE)
 
-  def resolve(self, method) -> 'ConservativeTarget':
+  def resolve(self, method: Any) -> 'ConservativeTarget':
     """Takes alpha and V of the method's DuelingQ.
 
     Raises ValueError if there is none, or another alpha, or if transforms of

@@ -82,9 +82,7 @@ class Lagrangian(Credit):
     return multipliers.initial(len(self.components))
 
   def _advantages(self, traj: Trajectories) -> Array:
-    """Advantages of the components and of the divergence, [H, B]; [H, B, T]
-    with values.
-    """
+    """Advantages of components and divergence, [H, B] or [H, B, T]."""
     if self.baseline == 'values':
       mask = loss_mask(traj) * traj.valid_B[:, None]
       found = component_advantages(self.components, traj, self.gamma, self.lam)

@@ -8,6 +8,7 @@ from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
 from rl_jax.pieces.row_inputs import policy_tokens_B, right_B
+from rl_jax.types import Array
 
 
 @piece
@@ -30,7 +31,7 @@ class LongWrongScale(Credit):
     credit_B, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit_B, 1)
 
-    def grouped(x_B):
+    def grouped(x_B: Array):
       return by_group(x_B, traj.group_size)
 
     length_NG = grouped(policy_tokens_B(traj, traj.length_B))

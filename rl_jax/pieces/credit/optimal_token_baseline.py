@@ -38,7 +38,7 @@ class OptimalTokenBaseline(Credit):
     if credit.ndim == 1:
       credit = jnp.broadcast_to(credit[:, None], mask_BT.shape)
 
-    def group(x):
+    def group(x: Array):
       return by_group(x, traj.group_size)
 
     return_NGT, mask_NGT = group(credit), group(mask_BT)

@@ -7,6 +7,7 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import by_group, safe_divide, ungroup
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array
 
 
 @piece
@@ -28,7 +29,7 @@ class RewardAtLeast(Credit):
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     passes_B = valid_B * (reward_B >= self.threshold)
 
-    def sums(x_B):
+    def sums(x_B: Array):
       return by_group(x_B, traj.group_size).sum(1, keepdims=True)
 
     passes_NG = by_group(passes_B, traj.group_size)

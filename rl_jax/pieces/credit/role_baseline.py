@@ -19,7 +19,7 @@ class RoleBaseline(Credit):
 
   For n = 1 the update of the authors; all games of a rollout see the same b, so
   that their order changes nothing. Role: extras['role_B'] modulo `roles` (with
-  1 there is one baseline for all), 0 where nobody says.
+  1 there is one baseline for all), 0 where no role is given.
   State: b of each role, from 0.
   Source: "SPIRAL: Self-Play on Zero-Sum Games Incentivizes Reasoning via
   Multi-Agent Multi-Turn Reinforcement Learning"; spiral-rl/spiral, where each
@@ -44,7 +44,7 @@ class RoleBaseline(Credit):
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     known_B = jnp.where(valid_B > 0, reward_B, 0.0)
 
-    def total(x_B):
+    def total(x_B: Array):
       return jax.ops.segment_sum(x_B * valid_B, role_B, num_segments=self.roles)
 
     count_R = total(jnp.ones_like(known_B))

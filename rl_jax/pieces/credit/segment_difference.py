@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut
+from rl_jax.types import Array
 
 
 @piece
@@ -31,7 +32,7 @@ class SegmentDifference(Credit):
     behind_BTC = cut_BC[:, None, :] < position_T[None, :, None]
     segment_BT = behind_BTC.sum(axis=2)  # 0: before the first cut
 
-    def value(i):
+    def value(i: Array):
       return jnp.take_along_axis(ends_BC, i, axis=1)
 
     difference_BT = value(segment_BT) - value(jnp.maximum(segment_BT - 1, 0))

@@ -44,7 +44,7 @@ class SharedSteps(Credit):
     shared_NGK = lax.map(lambda group: self._shared(*group), tuple(groups))
     return CreditOut(view.on_tokens(ungroup(shared_NGK)))
 
-  def _shared(self, step_GK3, live_GK, credit_GK):
+  def _shared(self, step_GK3: Array, live_GK: Array, credit_GK: Array):
     """Means of one group."""
     G, K = live_GK.shape
     known_GK = (live_GK > 0) & (step_GK3[..., :2] >= 0).all(axis=-1)

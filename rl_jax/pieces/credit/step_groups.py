@@ -77,12 +77,12 @@ class StepGroups(Credit):
     alone = safe_divide((count_NC == 1).sum(), (count_NC > 0).sum())
     return {'credit/singleton_fraction': alone}
 
-  def _compared(self, return_GK, state_GK, known_GK):
+  def _compared(self, return_GK: Array, state_GK: Array, known_GK: Array):
     """Centred returns of the turns of one group, by state."""
     state_S, width = _numbers(state_GK, known_GK)
     known_S, return_S = known_GK.ravel(), return_GK.ravel()
 
-    def total(x_S):
+    def total(x_S: Array):
       return jax.ops.segment_sum(x_S * known_S, state_S, width)
 
     # Off the smallest, so that equal returns have exactly 0.

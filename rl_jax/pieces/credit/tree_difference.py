@@ -33,7 +33,7 @@ class TreeDifference(Credit):
     credit, traj = ctx.credit, ctx.traj
     chex.assert_rank(credit, 1)
 
-    def read(key):
+    def read(key: str):
       return row_inputs.read(traj, key, self.reads[key])
 
     edge_BK = trees.edge_advantages(

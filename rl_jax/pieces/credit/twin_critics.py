@@ -14,6 +14,7 @@ from rl_jax.pieces.piece import piece
 from rl_jax.pieces.policies import Average
 from rl_jax.pieces.roles import Credit, CreditContext, CreditOut, ValueTarget
 from rl_jax.pieces.statistics.critic_value import CriticValue
+from rl_jax.types import Array, Trajectories
 
 _NEEDS = ('value_heads', 'value_heads_after')
 _POLICY = 'slow_critics'
@@ -84,7 +85,8 @@ class TwinTargets(ValueTarget):
     """Shaped rewards [B] or [B, T] -> targets [B, T, 4]."""
     reward, traj = ctx.credit, ctx.traj
     turns, values = turn_view(traj), self._values(traj)
-    last_BT, targets = turns.last_BT(), []
+    targets: list[Array] = []
+    last_BT = turns.last_BT()
     for q_BT in values[2:]:
       q_BK = turns.total(zero_masked(q_BT, last_BT))
       targets.append(turns.on_tokens(q_BK))
@@ -95,7 +97,7 @@ class TwinTargets(ValueTarget):
       targets.append(turns.on_tokens(target_BK))
     return CreditOut(jnp.stack(targets, axis=-1))
 
-  def _values(self, traj):
+  def _values(self, traj: Trajectories):
     """V_1, V_2 before tokens, Q_1, Q_2 after them, each [B, T]."""
     if self.decay is not None:
       return [row_inputs.read(traj, need.name) for need in _SLOW]
@@ -104,7 +106,7 @@ class TwinTargets(ValueTarget):
     return before + [after_BTH[..., head] for head in (2, 3)]
 
 
-def _first(mask_BT):
+def _first(mask_BT: Array):
   """1 on the first kept token of each row."""
   kept_BT = (mask_BT > 0).astype(jnp.int32)
   return ((kept_BT == 1) & (kept_BT.cumsum(1) == 1)).astype(jnp.float32)

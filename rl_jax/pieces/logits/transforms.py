@@ -84,7 +84,9 @@ class MinP(LogitTransform):
     return jnp.where(probs_RV >= least_R1, logits_RV, -jnp.inf)
 
 
-def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
+def policies_of(
+  transforms: tuple[LogitTransform, ...], params: dict[str, Any]
+) -> dict[str, Any]:
   """Parameters of the policies that the transforms read, by name.
 
   Only those that params hold: none in an evaluation, which may have others.
@@ -93,20 +95,20 @@ def policies_of(transforms: tuple, params: dict[str, Any]) -> dict[str, Any]:
   return {name: held[name] for name in policy_names(transforms) if name in held}
 
 
-def policy_names(transforms: tuple) -> list[str]:
+def policy_names(transforms: tuple[LogitTransform, ...]) -> list[str]:
   """Names of the policies that the transforms read, sorted."""
   return sorted(
     {name for transform in transforms for name in transform.policies}
   )
 
 
-def read_values(transforms: tuple) -> bool:
+def read_values(transforms: tuple[LogitTransform, ...]) -> bool:
   """Whether a transform reads outputs of the policy's value head."""
   return any(transform.value_heads for transform in transforms)
 
 
 def apply_transforms(
-  transforms: tuple,
+  transforms: tuple[LogitTransform, ...],
   temperature: Array | float,
   logits_RV: Array,
   others: Mapping[str, Array] = NO_OTHERS,

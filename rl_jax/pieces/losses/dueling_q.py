@@ -10,6 +10,7 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
 from rl_jax.pieces.statistics.greedy_gap import GreedyGap
+from rl_jax.types import Array
 
 _DRAWN = GreedyGap()
 STAGES = ('values', 'residual', 'joint')
@@ -80,7 +81,7 @@ class DuelingQ(Loss):
       },
     )
 
-  def _parts(self, stats):
+  def _parts(self, stats: dict[str, Array]):
     """(V, A, logp), what the stage does not train without gradient."""
     fixed = jax.lax.stop_gradient
     heads_BTH = stats['value_heads']

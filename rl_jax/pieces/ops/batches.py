@@ -1,4 +1,4 @@
-"""What draws of a batch of prompts share."""
+"""Shared functions of the draws of a batch of prompts."""
 
 from typing import Any
 

@@ -55,12 +55,12 @@ def component_advantages(
   """
   check_components(names, traj)
 
-  def last(name):
+  def last(name: str):
     return at_last_token(component(name, traj), traj.mask_BT)
 
   reward_BTH = jnp.stack([*map(last, names), divergence(traj)], axis=-1)
 
-  def one(reward_BT, values_BT):
+  def one(reward_BT: Array, values_BT: Array):
     rows = traj.replace(values_BT=values_BT)
     next_BT = next_kept(values_BT, traj.mask_BT)
     return lambda_advantage(reward_BT, next_BT, rows, gamma, lam)

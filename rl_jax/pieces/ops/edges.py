@@ -93,7 +93,7 @@ def losers(traj: Trajectories) -> Array:
   return _marked(traj.edges.lose_NE, live_NE, traj)
 
 
-def _marked(index_NE, live_NE, traj):
+def _marked(index_NE: Array, live_NE: Array, traj: Trajectories):
   hit_NGE = jnp.arange(traj.group_size)[None, :, None] == index_NE[:, None]
   marked_NG = jnp.where(hit_NGE, live_NE[:, None], 0.0).max(axis=2, initial=0.0)
   return marked_NG.ravel()

@@ -25,7 +25,7 @@ def turn_messages(traj: Trajectories, message_BT: Array, turns: int) -> Array:
   # Turn 0 has no turn before it: its messages fall into their own column.
   answered_BT = jnp.where(traj.turn_BT > 0, traj.turn_BT - 1, turns)
 
-  def largest(x_T, index_T):
+  def largest(x_T: Array, index_T: Array):
     return jax.ops.segment_max(x_T, index_T, num_segments=turns + 1)
 
   number_BK = jax.vmap(largest)(said_BT, answered_BT)[:, :turns]

@@ -12,7 +12,7 @@ def take(traj: Trajectories, group_M: Array) -> Trajectories:
   """The groups at the given indices, with all their rows."""
   N = traj.num_prompts
 
-  def one(x):
+  def one(x: Array):
     rows = x.shape[0] // N
     picked = x.reshape(N, rows, *x.shape[1:])[group_M]
     return picked.reshape(-1, *x.shape[1:])
@@ -27,7 +27,7 @@ def split(tree: Any, num_prompts: int, pieces: int) -> Any:
   of row-sharded arrays would move rows between devices.
   """
 
-  def one(x):
+  def one(x: Array):
     rows = x.shape[0] // num_prompts
     x = x.reshape(num_prompts // pieces, pieces, rows, *x.shape[1:])
     x = jnp.moveaxis(x, 1, 0)
@@ -39,7 +39,7 @@ def split(tree: Any, num_prompts: int, pieces: int) -> Any:
 def merge(tree: Any, num_prompts: int) -> Any:
   """Undoes split on [pieces, rows, ...] arrays."""
 
-  def one(x):
+  def one(x: Array):
     pieces = x.shape[0]
     rows = pieces * x.shape[1] // num_prompts
     x = x.reshape(pieces, num_prompts // pieces, rows, *x.shape[2:])

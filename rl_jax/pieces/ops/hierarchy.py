@@ -96,7 +96,7 @@ def levels(
     h.view.total(places_BTH[..., i] * traj.values_BTH[..., i]) for i in range(3)
   )
 
-  def later(x_BK):
+  def later(x_BK: Array):
     return jnp.pad(x_BK[:, 1:], ((0, 0), (0, 1)))
 
   last_BK = h.view.played_BK * (1.0 - later(h.view.played_BK))

@@ -1,4 +1,4 @@
-"""What a link of pairs reads beside two scores, and who says it.
+"""The third argument of links of pairs, and the makers of pairs that fill it.
 
 A link has `margins`, the meaning of its third argument; a maker of pairs has
 `gives`, what its edges hold beside who wins: MARGIN, CONFIDENCE or NOTHING.

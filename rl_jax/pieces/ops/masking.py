@@ -8,7 +8,7 @@ gradients depend on them (the double `where`).
 import jax
 import jax.numpy as jnp
 
-from rl_jax.types import ENVIRONMENT, Array
+from rl_jax.types import ENVIRONMENT, Array, Trajectories
 
 Axis = int | tuple[int, ...] | None
 OBSERVATION_LOGP = 'observation_logp'
@@ -106,12 +106,12 @@ def ungroup(x: Array) -> Array:
   return x.reshape((-1,) + x.shape[2:])
 
 
-def loss_mask(traj) -> Array:
+def loss_mask(traj: Trajectories) -> Array:
   """mask_BT without the rows of weight 0: the tokens that are trained."""
   return traj.mask_BT * (traj.weight_B != 0).astype(jnp.float32)[:, None]
 
 
-def places(name: str, traj) -> Array:
+def places(name: str, traj: Trajectories) -> Array:
   """1 where a statistic is kept, [B, T]: on trained tokens, or observations."""
   if name == OBSERVATION_LOGP:
     return (traj.kind_BT == ENVIRONMENT).astype(jnp.float32)

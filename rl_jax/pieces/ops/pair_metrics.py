@@ -1,4 +1,4 @@
-"""What every loss on pairs measures."""
+"""Metrics of every loss on pairs."""
 
 import jax.numpy as jnp
 

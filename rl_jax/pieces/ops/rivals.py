@@ -1,4 +1,4 @@
-"""Which rows of a group a row is compared with, where a judge reads pairs."""
+"""The rows of a group that a judge of pairs compares with each other."""
 
 import numpy as np
 

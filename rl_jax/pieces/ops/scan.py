@@ -1,5 +1,7 @@
 """The recurrence of every value-based or segment-based credit."""
 
+from typing import Any
+
 import jax
 
 from rl_jax.types import Array
@@ -8,7 +10,7 @@ from rl_jax.types import Array
 def reverse_linear_scan(b_BT: Array, decay_BT: Array) -> Array:
   """A_t = b_t + decay_t * A_{t+1}, with A = 0 after the last column."""
 
-  def combine(later, earlier):
+  def combine(later: Any, earlier: Any):
     (decay_x, b_x), (decay_y, b_y) = later, earlier
     return decay_x * decay_y, b_y + decay_y * b_x
 

@@ -51,7 +51,7 @@ def segment_means(
   index_BT = jnp.maximum(jnp.cumsum(start_BT.astype(jnp.int32), axis=1) - 1, 0)
   width = mask_BT.shape[1]
 
-  def total(x_T, index_T):
+  def total(x_T: Array, index_T: Array):
     return jax.ops.segment_sum(x_T, index_T, num_segments=width)
 
   sums = jax.vmap(total)(jnp.where(mask_BT > 0, x_BT, 0.0), index_BT)

@@ -1,4 +1,4 @@
-"""What a step on a token does to the right responses, for THR and NTHR."""
+"""The effect of a step on a token on the right responses, for THR and NTHR."""
 
 import chex
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ def influence(traj: Trajectories, right_B: Array) -> Array:
   """
   N = traj.num_prompts
 
-  def by_tokens(x):
+  def by_tokens(x: Array):
     return x.reshape(N, -1, *x.shape[2:])  # [N, K = G T, ...]
 
   token_NK, mask_NK = by_tokens(traj.response_BT), by_tokens(traj.mask_BT)

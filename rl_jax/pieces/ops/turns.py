@@ -33,7 +33,7 @@ class TurnView:
     kept_BT = jnp.where(self.mask_BT > 0, x_BT, 0.0)
     width = self.played_BK.shape[1]
 
-    def add(x_T, index_T):
+    def add(x_T: Array, index_T: Array):
       return jax.ops.segment_sum(x_T, index_T, num_segments=width)
 
     return jax.vmap(add)(kept_BT, self.index_BT)

@@ -52,7 +52,7 @@ class AnnotatorMixture(Loss):
         'method.losses.AnnotatorMixture compares samples: set '
         'method.pairs=RecordedPairs()'
       )
-    found = context.task.annotators
+    found = None if context.task is None else context.task.annotators
     if found is not None and found != self.annotators:
       raise ValueError(
         f'method.losses.AnnotatorMixture.annotators = {self.annotators}, but '

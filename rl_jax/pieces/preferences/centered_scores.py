@@ -24,7 +24,7 @@ class CenteredScores(Regularizer):
 
   @property
   def needs(self) -> tuple[Any, ...]:
-    """What the score reads of the model."""
+    """The statistics that the score reads."""
     return self.score.needs
 
   def __call__(self, ctx: LossContext) -> LossOut:

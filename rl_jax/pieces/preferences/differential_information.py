@@ -14,6 +14,7 @@ from rl_jax.pieces.ops.masking import (
 from rl_jax.pieces.ops.sequences import mean_over_groups, row_weight
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
+from rl_jax.types import Array
 
 
 @piece
@@ -61,7 +62,7 @@ class DifferentialInformation(Regularizer):
     )
 
 
-def _entropy(sum_NG, ref_NG, live_NG):
+def _entropy(sum_NG: Array, ref_NG: Array, live_NG: Array):
   """(entropy of q, effective number of rows), [N]; in logarithms."""
   kept_NG, count_N1 = live_NG > 0, live_NG.sum(1, keepdims=True)
   inverse_NG = jnp.where(kept_NG, -ref_NG, -jnp.inf)

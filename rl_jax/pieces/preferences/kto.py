@@ -11,6 +11,7 @@ from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.ops.sequences import row_weight
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array, Trajectories
 
 
 @piece
@@ -65,7 +66,9 @@ class KTO(Loss):
     total = (jnp.where(live_B > 0, loss_B, 0.0) * weight_B).sum()
     return LossOut(total / jnp.maximum(live_B.sum(), 1.0), metrics)
 
-  def _reference_point(self, traj, ratio_B, weight_B):
+  def _reference_point(
+    self, traj: Trajectories, ratio_B: Array, weight_B: Array
+  ):
     if self.baseline == 'zero':
       return jnp.zeros(())
     if self.baseline == 'mismatched':

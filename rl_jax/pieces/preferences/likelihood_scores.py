@@ -10,13 +10,13 @@ from rl_jax.checks import ranged
 from rl_jax.pieces.ops.masking import masked_sum, safe_divide
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, Score
-from rl_jax.types import Array
+from rl_jax.types import Array, Trajectories
 
 _LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
 _CERTAIN = -1e-6  # mean log-prob from which on the odds are held
 
 
-def _mean_logp(stats, traj):
+def _mean_logp(stats: dict[str, Array], traj: Trajectories):
   total_B = masked_sum(stats['logp'], traj.mask_BT, axis=1)
   return safe_divide(total_B, traj.mask_BT.sum(1))
 

@@ -10,7 +10,7 @@ from rl_jax.pieces.ops.edges import all_pairs, ends
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
-from rl_jax.types import static
+from rl_jax.types import Array, static
 
 
 @piece
@@ -34,7 +34,7 @@ class OutcomeThenProcess(Pairs):
 
   @property
   def components(self) -> tuple[str, str]:
-    """What it reads of the rewards."""
+    """The components of the rewards that it reads."""
     return self.outcome, self.process
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
@@ -51,7 +51,7 @@ class OutcomeThenProcess(Pairs):
     return CreditOut(edges.replace(weight_NE=edges.weight_NE * weight_NE))
 
 
-def _above(group_size, x_B):
+def _above(group_size: int, x_B: Array):
   """Whether sample i of a group has a larger value than sample j, [N, G, G]."""
   x_NG = by_group(x_B, group_size)
   return x_NG[:, :, None] > x_NG[:, None, :]

@@ -47,13 +47,13 @@ class PairLoss(Loss):
 
   @property
   def needs(self) -> tuple[Any, ...]:
-    """What the score and the weight read of the model."""
+    """The statistics that the score and the weight read."""
     parts = [x for x in (self.score, self.weight) if isinstance(x, Piece)]
     return tuple(need for part in parts for need in part.needs)
 
   @property
   def reads(self) -> Mapping[str, str]:
-    """What the weight reads of the data."""
+    """The keys of the data that the weight reads."""
     return self.weight.reads if isinstance(self.weight, EdgeWeight) else {}
 
   def check(self, context: CheckContext) -> None:

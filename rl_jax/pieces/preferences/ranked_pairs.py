@@ -13,6 +13,7 @@ from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
+from rl_jax.types import Array, Trajectories
 
 _LAST = 1 << 30  # above every sample number
 
@@ -85,7 +86,7 @@ class _Ranked:
   invalid samples come last.
   """
 
-  def __init__(self, reward, traj):
+  def __init__(self, reward: Array, traj: Trajectories):
     G = traj.group_size
     self.reward_NG = by_group(row_reward(reward, traj), G)
     self.valid_NG = by_group(traj.valid_B > 0, G)
@@ -94,5 +95,5 @@ class _Ranked:
     self.rank_NG = jnp.lexsort((self.sample_NG, key_NG), axis=1)
 
 
-def _at(x_NG, index_NE):
+def _at(x_NG: Array, index_NE: Array):
   return jnp.take_along_axis(x_NG, index_NE, axis=1)

@@ -10,13 +10,15 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import by_group, masked_sum, safe_divide
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import LossContext, Score
-from rl_jax.types import Array
+from rl_jax.types import Array, Trajectories
 
 _REFERENCE = ('logp_ref',)
 _LARGEST_EXPONENT = 80.0  # exp(80) is below the float32 maximum
 
 
-def _log_ratio_sum(stats, traj, weight_BT):
+def _log_ratio_sum(
+  stats: dict[str, Array], traj: Trajectories, weight_BT: Array
+):
   difference_BT = stats['logp'] - traj.logp_ref_BT
   return masked_sum(difference_BT, weight_BT, axis=1)
 

@@ -10,6 +10,7 @@ from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
 from rl_jax.randomness import PIECES, purpose_key, row_token_uniform
+from rl_jax.types import Array
 
 
 @piece
@@ -57,7 +58,7 @@ class Rejection(Pairs):
     )
     first_NE, second_NE = order_NG[:, 0 : k - 1 : 2], order_NG[:, 1:k:2]
 
-    def at(x, index):
+    def at(x: Array, index: Array):
       return jnp.take_along_axis(x, index, axis=1)
 
     gap_NE = at(reward_NG, first_NE) - at(reward_NG, second_NE)
@@ -67,7 +68,7 @@ class Rejection(Pairs):
     )
 
 
-def _rank(key_NG, among_NG):
+def _rank(key_NG: Array, among_NG: Array):
   """0 for the smallest key of those that are among, and so on, [N, G]."""
   order_NG = jnp.argsort(jnp.where(among_NG, key_NG, jnp.inf), axis=1)
   return jnp.argsort(order_NG, axis=1)

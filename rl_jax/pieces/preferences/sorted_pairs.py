@@ -11,6 +11,7 @@ from rl_jax.pieces.ops.masking import masked_mean, masked_sum
 from rl_jax.pieces.ops.pair_metrics import pair_metrics
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
+from rl_jax.types import Array
 
 
 @piece
@@ -58,7 +59,7 @@ class SortedPairs(Loss):
     )
 
 
-def _sorted(x_NE, live_NE):
+def _sorted(x_NE: Array, live_NE: Array):
   """All edges in rising order, those that do not count last; finite."""
   x, live = x_NE.ravel(), live_NE.ravel()
   order = jnp.argsort(jnp.where(live, jax.lax.stop_gradient(x), jnp.inf))

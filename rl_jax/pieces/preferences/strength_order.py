@@ -31,7 +31,7 @@ class StrengthOrder(Regularizer):
 
   @property
   def needs(self) -> tuple[Any, ...]:
-    """What the score reads of the model."""
+    """The statistics that the score reads."""
     return tuple(self.score.needs)
 
   def check(self, context: CheckContext) -> None:

@@ -10,7 +10,7 @@ from rl_jax.pieces.ops.edges import live_weights
 from rl_jax.pieces.ops.masking import by_group, masked_mean, safe_divide
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Loss, LossContext, LossOut
-from rl_jax.types import Array, Edges
+from rl_jax.types import Array, Edges, Trajectories
 
 _LAST = 1 << 30  # above every sample number
 
@@ -41,7 +41,7 @@ class TreeSiblings(Loss):
 
   @property
   def needs(self) -> tuple[Any, ...]:
-    """What the loss reads of the model."""
+    """The statistics that the loss reads."""
     return tuple(self.loss.needs)
 
   def check(self, context: CheckContext) -> None:
@@ -75,7 +75,7 @@ class TreeSiblings(Loss):
     return LossOut(safe_divide(total, count), metrics)
 
 
-def _siblings(rows, parent_B, child_B):
+def _siblings(rows: Trajectories, parent_B: Array, child_B: Array):
   """An edge for each node: its best child against its worst, [N, G]."""
   G = rows.group_size
   parent_NG, child_NG, reward_NG, valid_NG, sample_NG = (
@@ -99,7 +99,7 @@ def _siblings(rows, parent_B, child_B):
   first_NG = kept_NG & ~(child_NGG & kept_NG[:, None] & earlier_NGG).any(2)
   top_NG = ~(parent_NGG & earlier_NGG).any(2)  # one edge for each parent
 
-  def extreme(sign):
+  def extreme(sign: float):
     """The first of the children with the largest sign * value."""
     among_NGG = parent_NGG & first_NG[:, None]
     key_NGG = jnp.where(among_NGG, sign * value_NG[:, None], -jnp.inf)

@@ -11,6 +11,7 @@ from rl_jax.pieces.ops.edges import edge_mean, live_weights
 from rl_jax.pieces.ops.masking import by_group, safe_divide
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import LossContext, LossOut, Regularizer
+from rl_jax.types import Array, Trajectories
 
 
 @piece
@@ -44,7 +45,7 @@ class ContrastiveGoal(Regularizer):
     traj = ctx.traj
     source_BSD, goal_BSD = self._drawn(ctx.stats['hidden'], traj, ctx.key)
 
-    def group(x):
+    def group(x: Array):
       return by_group(x, traj.group_size)
 
     source_NGSD, goal_NGSD = group(source_BSD), group(goal_BSD)
@@ -52,7 +53,7 @@ class ContrastiveGoal(Regularizer):
     win_NESD = take(source_NGSD, traj.edges.win_NE)
     weight_NE = live_weights(traj)
 
-    def near(goal_NESD):
+    def near(goal_NESD: Array):
       cosine = jnp.einsum('nesd,negd->nesg', win_NESD, goal_NESD)
       return edge_mean(jax.nn.sigmoid(cosine).mean((2, 3)), weight_NE)
 
@@ -69,7 +70,7 @@ class ContrastiveGoal(Regularizer):
       },
     )
 
-  def _drawn(self, hidden_BTD, traj, key):
+  def _drawn(self, hidden_BTD: Array, traj: Trajectories, key: Array):
     """Unit states of sources and goals, each [B, S, D]."""
     count = traj.mask_BT.shape[1]
     uniform_BU = randomness.row_token_uniform(

@@ -1,4 +1,4 @@
-"""Which prompts are drawn, and which groups are kept."""
+"""Selectors of prompts, and filters of groups."""
 
 from rl_jax.pieces.selection.accuracy_band import AccuracyBand as AccuracyBand
 from rl_jax.pieces.selection.beta_posterior import (

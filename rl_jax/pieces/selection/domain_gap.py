@@ -109,7 +109,7 @@ class DomainGap(Selector):
     own_ND = jax.nn.one_hot(jnp.asarray(ids) % self.domains, self.domains)
     sums_N = jnp.where(known_NG, reward_NG, 0.0).sum(1)
 
-    def push(name, new_N):
+    def push(name: str, new_N: Array):
       return jnp.concatenate([(new_N @ own_ND)[None], state[name][:-1]])
 
     rewards = push('rewards', sums_N)

@@ -31,7 +31,7 @@ class ShuffledPass(Selector):
     size = state['visits'].shape[0]
     position = state['position'] + jnp.arange(count, dtype=jnp.int32)
 
-    def entry(position):
+    def entry(position: Array):
       pass_key = jax.random.fold_in(key, position // size)
       return randomness.permuted(pass_key, position % size, size)
 

@@ -95,7 +95,9 @@ class FeedbackReward(Shaping):
     added_BT = self.intrinsic * view.on_last(value_BK)
     return CreditOut(self.extrinsic * reward_BT + added_BT, state)
 
-  def _annotated(self, state, message_BK, counted_BK):
+  def _annotated(
+    self, state: dict[str, Array], message_BK: Array, counted_BK: Array
+  ):
     """Adds the messages of this iteration and the answers that arrive."""
     iteration, first_M = state['iteration'], state['first']
     number_BK = jnp.where(counted_BK, message_BK, len(first_M))
@@ -121,17 +123,17 @@ class FeedbackReward(Shaping):
       'waiting': queue[1:],
     }
 
-  def _values(self, state, message_BK, counted_BK):
-    """r The value of every message, [M], and the state after the model's
-    update.
-    """
+  def _values(
+    self, state: dict[str, Array], message_BK: Array, counted_BK: Array
+  ):
+    """The value of every message, [M], and the state after the update."""
     if self.kind == RETRIEVAL:
       return jnp.maximum(state['known'], 0.0), state
     phi_MF = jnp.asarray(feedback.features(self.factors))
     losses = feedback.classification_loss, feedback.ranking_loss
     slope = jax.grad(losses[self.kind == RANKING])
 
-    def step(_, w):
+    def step(_, w: Array):
       return w - self.rate * slope(w, phi_MF, state['known'])
 
     weight = jax.lax.fori_loop(0, self.steps, step, state['weight'])

@@ -95,7 +95,7 @@ class ReferenceSigmoid(Shaping):
     return CreditOut(LINKS[self.link](self.k * gap_BM).mean(1))
 
 
-def _quantile(reference_NM, quantile):
+def _quantile(reference_NM: Array, quantile: float):
   """The quantile of a normal distribution fitted to M rewards, [N, 1]."""
   count = max(reference_NM.shape[1] - 1, 1)
   mean_N1 = reference_NM.mean(1, keepdims=True)

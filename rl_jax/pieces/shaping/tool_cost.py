@@ -8,7 +8,7 @@ from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
-from rl_jax.types import static
+from rl_jax.types import Array, Trajectories, static
 
 
 @piece
@@ -50,11 +50,11 @@ class ToolCost(Shaping):
     weight_B = jnp.where(least_B > 0, near_B, alone_B)
     return CreditOut(self.alpha * weight_B * reward_B)
 
-  def _least(self, call_B, traj):
+  def _least(self, call_B: Array, traj: Trajectories):
     """n of the group, on each of its rows."""
     right_B = row_inputs.right_B(traj, self.correct_above)
 
-    def least(here_B):
+    def least(here_B: Array):
       return by_group(jnp.where(here_B, call_B, jnp.inf), traj.group_size).min(
         axis=1
       )

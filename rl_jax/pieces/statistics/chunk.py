@@ -1,4 +1,4 @@
-"""What a statistic is computed from: the logits of some tokens."""
+"""The input of a statistic: the logits of some tokens."""
 
 from collections.abc import Mapping
 

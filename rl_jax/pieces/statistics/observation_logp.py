@@ -1,4 +1,4 @@
-"""What the policy gives the tokens that environments said."""
+"""Log-probabilities of observation tokens under the policy."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""What another policy gives the token that was drawn."""
+"""Log-probabilities of the drawn tokens under another policy."""
 
 from typing import Any
 

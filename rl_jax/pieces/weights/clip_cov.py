@@ -1,5 +1,7 @@
 """Clip-Cov: a few tokens of high covariance lose their gradient."""
 
+from typing import Any
+
 import chex
 import jax.numpy as jnp
 
@@ -34,7 +36,7 @@ class ClipCovDrop(Weight):
   clip_low: float | None = ranged(None, 0.0, 1.0)
   clip_high: float | None = ranged(None, 0.0)
 
-  def resolve(self, method) -> 'ClipCovDrop':
+  def resolve(self, method: Any) -> 'ClipCovDrop':
     """Takes limits that are None from the method's PPOClip.
 
     Raises ValueError if there is none, or if given limits differ from its own.

@@ -6,6 +6,8 @@ logp_behaviour is the sampler's, logp_old the trainer's of the same parameters.
 Dropped and masked tokens weigh 0 and stay in the denominator of the loss.
 """
 
+from collections.abc import Callable
+
 import chex
 import jax.numpy as jnp
 
@@ -24,7 +26,9 @@ from rl_jax.pieces.roles import LossContext, LossOut, Weight
 from rl_jax.types import Array, Trajectories, static
 
 
-def _mismatch(traj: Trajectories, between=log_ratio) -> Array:
+def _mismatch(
+  traj: Trajectories, between: Callable[..., Array] = log_ratio
+) -> Array:
   """u [B, T], or what `between` makes of the two log-probs."""
   arrays = (traj.logp_old_BT, traj.logp_behaviour_BT, traj.mask_BT)
   chex.assert_equal_shape(arrays)

@@ -67,7 +67,7 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Restored:
-  """What `Checkpointer.restore` returns."""
+  """The result of `Checkpointer.restore`."""
 
   step: int
   tree: Any
@@ -337,7 +337,7 @@ class Checkpointer:
           logging.warning('checkpoint %d stays in place: %s', newer, error)
         else:
           logging.warning(
-            'the run goes on after step %d: checkpoint %d is kept as %s',
+            'the run continues after step %d: checkpoint %d is kept as %s',
             step,
             newer,
             os.path.basename(kept),
@@ -414,7 +414,7 @@ class Checkpointer:
     return files.step_path(self.directory, step)
 
   def _temporary(self, step: int) -> epath.Path:
-    """Where a step is written before it has its name."""
+    """The path where a step is written before it has its name."""
     path = self._path(step)
     return (
       epath.Path(self._writer.temporary(path)) if files.is_local(path) else path

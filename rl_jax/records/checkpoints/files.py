@@ -107,7 +107,7 @@ def commit(path: epath.Path, manifest: dict[str, Any]) -> None:
 
 
 def _missing(names: Collection[str]) -> str:
-  """Which file a restore needs besides those written; empty if none."""
+  """The file that a restore needs besides those written; empty if none."""
   return '' if INDEX in names else f'{INDEX} was not written'
 
 

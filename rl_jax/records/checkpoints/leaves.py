@@ -1,4 +1,4 @@
-"""Between trees and the flat, named arrays of a checkpoint."""
+"""Converts between trees and the flat, named arrays of a checkpoint."""
 
 from typing import Any
 

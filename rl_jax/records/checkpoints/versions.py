@@ -1,4 +1,4 @@
-"""Which software wrote a checkpoint, and what that means for reading it.
+"""The software that wrote a checkpoint, and who may read it.
 
 Policy. A checkpoint of an older `format` (files.FORMAT) is read by every later
 version; one of a newer format is an error. Other versions of the software are

@@ -1,4 +1,4 @@
-"""Where else the rows of metrics go: one seam, a file for each service.
+"""Trackers, which send rows of metrics to services: a file for each.
 
 A tracker has a name, `start(next_step)` before its first row, `log(row)` and
 `close()`; any of them may raise. `Guarded` keeps that from the run.

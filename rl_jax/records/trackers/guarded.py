@@ -48,7 +48,7 @@ class Guarded:
     """Counts one row that the tracker does not have."""
     self.lost += 1
     self._warnings.warn(
-      '%s cannot be written (%s): %d rows are lost so far, the run goes on',
+      '%s cannot be written (%s): %d rows are lost so far, the run continues',
       self._tracker.name,
       reason,
       self.lost,

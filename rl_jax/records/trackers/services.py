@@ -1,4 +1,4 @@
-"""Which trackers a run has, and the names of its runs at services."""
+"""The trackers of a run, and the names of its runs at services."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -27,7 +27,7 @@ KNOWN: dict[str, tuple[Any, str, str]] = {
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class TrackingConfig:
-  """Where metrics go besides metrics.jsonl.
+  """The destinations of metrics besides metrics.jsonl.
 
   trackers: 'tensorboard' (files in the work directory), 'wandb', 'mlflow'.
   project: of wandb; the experiment of mlflow; None: 'rl_jax'. name: of the run
@@ -77,7 +77,7 @@ def make(
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-  """Where a service keeps the run of a work directory."""
+  """The place of a work directory's run at a service."""
 
   workdir: str
   project: str

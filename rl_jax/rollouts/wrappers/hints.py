@@ -12,7 +12,7 @@ from rl_jax.types import Array, Trajectories
 
 
 class Hints(RolloutWrapper):
-  """What rollout pieces share that sample some prompts again with a hint."""
+  """The base of rollout pieces that sample some prompts again with a hint."""
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task cannot write hints, or too long ones."""

@@ -39,9 +39,7 @@ class Priorities(RolloutWrapper):
   def priority(
     self, count_N: np.ndarray, std_N: np.ndarray, total: int, chunk: int
   ) -> np.ndarray:
-    """Priority of one more chunk for each prompt, [N]; total: samples
-    so far.
-    """
+    """Priority of one more chunk of each prompt, [N]; total: samples so far."""
     gain_N = self.half_width(count_N, std_N)
     gain_N = gain_N - self.half_width(count_N + chunk, std_N)
     bonus_N = np.sqrt(np.log1p(total) / np.maximum(count_N, 1))

@@ -1,6 +1,4 @@
-"""REX-RAG: failed episodes continue after a reflection in place of the
-answer.
-"""
+"""REX-RAG: failed episodes continue with a reflection, not the answer."""
 
 from typing import Any
 

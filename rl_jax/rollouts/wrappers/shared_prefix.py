@@ -11,7 +11,7 @@ from rl_jax.types import FORCED, PAD, Array, Trajectories
 
 
 class SharedPrefix(RolloutWrapper):
-  """What rollout pieces share whose groups begin with the same steps.
+  """The base of rollout pieces whose groups begin with the same steps.
 
   The response that the steps are taken from is one sample more of the group,
   with its own draws, and is not kept. Fills extras 'prefix_B', their tokens.

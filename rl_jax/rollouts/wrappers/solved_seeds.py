@@ -83,9 +83,7 @@ class SolvedSeeds:
         sampler.memory.add(index, ids)
 
   def examples(self, done: Round, sampler: Any) -> dict[int, Any]:
-    """Failed prompts, each preceded by the solved examples that fit, by
-    place.
-    """
+    """Failed prompts by place, each preceded by solved examples that fit."""
     failed_N = unsolved(done.reward_NG, self.solved_above)
     seeded = {}
     for n in map(int, np.flatnonzero(failed_N)):

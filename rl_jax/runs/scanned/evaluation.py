@@ -1,4 +1,4 @@
-"""What `evaluation.Evaluator` measures, as a function of the parameters."""
+"""The measurements of `evaluation.Evaluator` as a function of parameters."""
 
 import dataclasses
 from typing import Any

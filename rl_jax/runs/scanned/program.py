@@ -66,7 +66,7 @@ def _reason(config: ExperimentConfig) -> str | None:
   if config.rollout.window_tokens is not None:
     return 'rollout.window_tokens: rows wait on the host'
   if config.rollout.speculative is not None:
-    return 'rollout.speculative: drafts are made in the loop alone'
+    return 'rollout.speculative: drafts are made only in the loop'
   if config.rollout.recorded_prompts not in (0, config.rollout.num_prompts):
     return 'rollout.recorded_prompts: a mixture of data and samples'
   recorded = config.rollout.recorded_prompts and config.rollout.turns is None
@@ -145,8 +145,8 @@ def _check_together(configs):
       raise ValueError(why)
     if program_key(config) != program_key(first):
       raise ValueError(
-        'runs of one program differ in seed, learning rate and method floats '
-        'alone:\n  ' + '\n  '.join(serialization.difference(first, config))
+        'runs of one program differ only in seed, learning rate and method '
+        'floats:\n  ' + '\n  '.join(serialization.difference(first, config))
       )
 
 
@@ -187,10 +187,10 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
-    logged = first.rollout.recorded_prompts
+    learns = bool(first.rollout.recorded_prompts)  # from recorded rows
     drawn = first.model.path is None  # other weights for every seed
     self._shared = scanned_run.Shared(
-      recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
+      recorded=scanned_prompts.recorded(first, policy, one) if learns else None,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
       frozen={} if drawn else jax.device_get(policy.frozen),
@@ -247,19 +247,21 @@ class WholeRuns:
 
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
-    of_runs, whole = PartitionSpec('runs'), PartitionSpec()
+    of_runs, replicated = PartitionSpec('runs'), PartitionSpec()
     program = jax.shard_map(
       all_runs,
       mesh=self._mesh,
-      in_specs=(whole, of_runs),
+      in_specs=(replicated, of_runs),
       out_specs=of_runs,
       check_vma=False,
     )
     with jax.set_mesh(self._mesh):
-      shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
+      shared = jax.device_put(
+        self._shared, NamedSharding(self._mesh, replicated)
+      )
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
       compiled = jax.jit(program).lower(shared, runs).compile()
-      started = time.perf_counter()  # seconds are those of the runs alone
+      started = time.perf_counter()  # seconds are those of the runs only
       state, metrics, kept = compiled(shared, runs)
       metrics, kept = jax.device_get((metrics, kept))
     seconds = (time.perf_counter() - started) / metrics['reward/mean'].size

@@ -34,7 +34,7 @@ from rl_jax.types import Array, GroupSummary, Metrics, TrainState, Trajectories
 
 
 class Run(struct.PyTreeNode, kw_only=True):
-  """What a run has of its own; several runs have a leading axis."""
+  """What belongs to one run; several runs have a leading axis."""
 
   key_data: Array  # of the run's key
   method: Method
@@ -45,7 +45,7 @@ class Run(struct.PyTreeNode, kw_only=True):
 
 
 class Carry(struct.PyTreeNode, kw_only=True):
-  """What one iteration hands to the next."""
+  """The state that one iteration hands to the next."""
 
   state: TrainState
   selector: Any
@@ -55,7 +55,7 @@ class Carry(struct.PyTreeNode, kw_only=True):
 
 
 class Shared(struct.PyTreeNode, kw_only=True):
-  """What all runs of a program read."""
+  """The inputs that all runs of a program share."""
 
   prompts: Prompts
   recorded: Trajectories | None  # rows of all prompts, if they are learned from
@@ -75,7 +75,7 @@ class JittedRun:
 
   @property
   def selector(self) -> Any:
-    """Which prompts come next."""
+    """The selector of prompts."""
     return sources.selector_of(self.config)
 
   def __call__(
@@ -83,7 +83,7 @@ class JittedRun:
   ) -> tuple[TrainState, Metrics, Any]:
     """(final state, metrics [I], what `keep` kept of the rollouts [I, ...]).
 
-    Metrics of evaluations are [1 + I / every]: before, and behind every so
+    Metrics of evaluations are [1 + I / every]: before, and after every so
     many iterations.
     """
 
@@ -103,7 +103,7 @@ class JittedRun:
       return lax.scan(step, carry, groups_EKM)
 
     def chunk(carry, chunk_index):
-      """An evaluation and the iterations behind it, none behind the last.
+      """An evaluation and the iterations after it, none after the last.
 
       So each of the two is in the program, and compiled, once.
       """
@@ -162,7 +162,7 @@ class JittedRun:
     return one_run
 
   def start(self, prompts: Prompts, run: Run) -> Carry:
-    """Before the first iteration."""
+    """The carry before the first iteration."""
     rules = self.config.method.policies()
     state = fresh_state(
       run.method,

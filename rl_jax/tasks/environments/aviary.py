@@ -66,7 +66,7 @@ class Aviary(EnvironmentTask):
 
   @property
   def code_modules(self) -> tuple[str, ...]:
-    """Of the data set; experiment.json records its file."""
+    """The module of the data set; experiment.json records its file."""
     module, found, _ = self.dataset.partition(':')
     return (module,) if found else ()
 
@@ -97,12 +97,12 @@ class Aviary(EnvironmentTask):
     return data.get_new_env_by_idx(example.meta['place'])
 
   def make(self, example: Example) -> 'AviaryEpisode':
-    """An episode that has not begun."""
+    """An episode that has not started."""
     return AviaryEpisode(self, example)
 
 
 class AviaryEpisode(Environment):
-  """One episode."""
+  """An episode of the data set's environment; tools run in its loop."""
 
   def __init__(self, task: Aviary, example: Example):
     self._task, self._total = task, 0.0
@@ -114,9 +114,9 @@ class AviaryEpisode(Environment):
     del seed  # the environment is that of the example
     messages, tools = _wait(self._world.reset())
     if self._task.shown == 'none':
-      return Reply(_told(messages))
+      return Reply(_observed(messages))
     schemas = [tool.model_dump(mode='json', by_alias=True) for tool in tools]
-    return Reply(f'{_FORM.instructions(schemas)}\n\n{_told(messages)}')
+    return Reply(f'{_FORM.instructions(schemas)}\n\n{_observed(messages)}')
 
   def step(self, action: str) -> Reply:
     """What the tools answer."""
@@ -136,8 +136,10 @@ class AviaryEpisode(Environment):
     solved = float(bool(done) and self._total >= self._task.solved)
     found = {base.OUTCOME: solved, 'reward': float(reward), 'invalid': 0.0}
     found |= self._answered(calls)
-    cut, told = bool(truncated) and not done, _told(messages)
-    return Reply(told, found, done=bool(done), truncated=cut, calls=len(calls))
+    cut, observed = bool(truncated) and not done, _observed(messages)
+    return Reply(
+      observed, found, done=bool(done), truncated=cut, calls=len(calls)
+    )
 
   def close(self) -> None:
     """Ends the environment."""
@@ -159,7 +161,7 @@ class AviaryEpisode(Environment):
 
 @functools.cache
 def _loop(process):
-  """Of a process: a loop for each episode would open three files each."""
+  """The loop of a process: one for each episode would open three files each."""
   del process
   return asyncio.new_event_loop(), threading.Lock()
 
@@ -186,7 +188,7 @@ def _data(name, options):
   return core.TaskDataset.from_name(name, **options)
 
 
-def _told(messages):
+def _observed(messages):
   pairs = [(x.content or '', hasattr(x, 'tool_call_id')) for x in messages]
   return ''.join(f'{_FORM.results([text], tool)}\n' for text, tool in pairs)
 

@@ -23,13 +23,9 @@ SEED = 'seed'  # in Example.meta
 class Episodic(base.Task, is_base=True):
   """Base of a task whose responses are episodes: a subclass writes `make`."""
 
-  def supports(self, name: str) -> bool:
-    """It has episodes."""
-    return name == 'make' or super().supports(name)
-
   @abc.abstractmethod
   def make(self, example: Example) -> Environment:
-    """An episode that has not begun."""
+    """An episode that has not started."""
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """Replies have the rewards; a single response has none."""
@@ -48,8 +44,7 @@ class EnvironmentTask(Episodic, is_base=True):
   `make`. For scanned runs there are `device_answers`, `begin_device` and
   `step_device`.
   A game has the trait `players` > 1: each example is played from the place of
-  every player, by a group of its own, and players hear each other as
-  observations.
+  every player, by its own group, and players hear each other as observations.
   """
 
   num_train: int = ranged(1000, 1)

@@ -2,7 +2,7 @@
 
 from rl_jax.tasks import expressions
 
-_DIGITS = 6  # of a value that is no integer
+_DIGITS = 6  # of a value that is not an integer
 
 
 def calculator(expression: str) -> str:

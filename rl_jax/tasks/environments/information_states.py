@@ -8,7 +8,7 @@ from rl_jax.tasks.environments.open_spiel import OpenSpiel, action_names, news
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-  """What a player has read and written before a decision.
+  """The texts that a player has read and written before a decision.
 
   key: its information state in OpenSpiel. texts: read, written, read, ...
   names: numbers of the legal actions by what it may write.
@@ -21,7 +21,7 @@ class Situation:
 
 
 def situations(task: OpenSpiel) -> list[Situation]:
-  """Of every decision that can come up, each information state once."""
+  """Every decision that can come up, each information state once."""
   found: dict[tuple[int, str], Situation] = {}
   game = task.load()
   players = range(game.num_players())
@@ -39,9 +39,10 @@ def _walk(task, state, known, texts, found):
       _walk(task, state.child(action), known, texts, found)
     return
   known = list(known)
-  told = news(state, known)
+  observed = news(state, known)
   texts = [
-    (*read, last + new) for (*read, last), new in zip(texts, told, strict=True)
+    (*read, last + new)
+    for (*read, last), new in zip(texts, observed, strict=True)
   ]
   player = state.current_player()
   key, names = state.information_state_string(player), action_names(task, state)

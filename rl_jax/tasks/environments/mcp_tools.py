@@ -5,8 +5,8 @@
   add = mcp_tools.tool('python my_server.py', 'add')
 
 `WithTools(functions=('my_tools.py:add',))` then has it like a function of the
-user's own: a configuration alone starts no program. With the package `mcp` such
-a server is
+user's own: a configuration by itself starts no program. With the package `mcp`
+such a server is
 
   # my_server.py
   from mcp.server.mcpserver import MCPServer
@@ -39,7 +39,7 @@ from typing import Any
 from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
-_LOG_END = 4096  # bytes of its standard error that are looked at
+_LOG_END = 4096  # bytes of its standard error that are read
 _TYPES = {
   'string': str,
   'integer': int,
@@ -82,7 +82,7 @@ def tool(command: str, name: str) -> Callable[..., str]:
 
 
 def _parameters(found):
-  """Of the signature, required ones first, and lines of the docstring."""
+  """Parameters, required ones first, and lines of the docstring."""
   schema, lines, parameters = found.input_schema, [], []
   required = set(schema.get('required', ()))
   properties = schema.get('properties', {})
@@ -128,9 +128,10 @@ class _Server:
 
   def __init__(self, command: str):
     started: futures.Future = futures.Future()
+    package = _package()
     # A file of the system: the server's process writes into it.
     self._log = tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace')
-    main = self._talk(_package(), command, started)
+    main = self._talk(package, command, started)
     self.thread = threading.Thread(
       target=asyncio.run, args=(main,), daemon=True
     )
@@ -154,6 +155,7 @@ class _Server:
       if started.done():
         raise
       text = f'{command}: it did not start: {_reason(error)}{self._last_line()}'
+      self._log.close()
       started.set_exception(ValueError(text))
 
   def _last_line(self) -> str:
@@ -190,6 +192,7 @@ class _Server:
     if not self._loop.is_closed():
       self._loop.call_soon_threadsafe(self._ended.set)
     self.thread.join(timeout=5)
+    self._log.close()
 
 
 def _reason(error: BaseException) -> str:

@@ -21,18 +21,19 @@ class MemoryWindow(Wrapped):
     MemoryWindow(task=KeyDoor(), turns=2)
     MemoryWindow(task=WithTools(...), turns=None, thoughts_end='</think>')
 
-  Before turn k the policy reads the prompt, and behind it
+  Before turn k the policy reads the prompt, and after it
     o_i a_i of the turns i = k - turns, ..., k - 1, and o_k
   for observations o and actions a, token by token as they were; all that came
   before is forgotten. The prompt has the first observation. As long as nothing
   is left out, the context is what was said and done, as without the window.
   turns: how many are read again; None: all. thoughts_end: of an action that has
-  it only what stands behind the last one is read again, as chat templates of
+  it only what follows the last one is read again, as chat templates of
   models with thoughts do; '': the whole action.
-  What is read again is no action: it is not trained a second time. Every action
-  is trained in the context in which it was drawn; a row is a whole episode.
-  Source: the memory of verl-agent (GiGPO), which makes every turn a row of its
-  own; rows that are episodes weigh as many, whatever their number of turns.
+  What is read again is not an action: it is not trained a second time. Every
+  action is trained in the context in which it was drawn; a row is a whole
+  episode.
+  Source: the memory of verl-agent (GiGPO), which makes every turn its own row;
+  rows that are episodes weigh as many, whatever their number of turns.
   """
 
   # Contexts are rewritten on the host, and what tokens are part of is read
@@ -53,7 +54,8 @@ class MemoryWindow(Wrapped):
     name, traits = type(self.task).__name__, self.task.traits
     if not is_environment(self.task):
       raise ValueError(
-        f'MemoryWindow.task = {name} is no environment (it has no method make)'
+        f'MemoryWindow.task = {name} is not an environment (it has no '
+        'method make)'
       )
     for wrong, what in (
       (traits.players > 1, 'has several players'),
@@ -70,11 +72,11 @@ class MemoryWindow(Wrapped):
 
   @property
   def traits(self) -> TaskTraits:
-    """Those of the task, which itself rewrites nothing."""
+    """The task's traits, which itself rewrites nothing."""
     return dataclasses.replace(super().traits, rewrites=True)
 
   def make(self, example: Example) -> 'Remembering':
-    """An episode that has not begun."""
+    """An episode that has not started."""
     return Remembering(self, self.task.start(example))
 
 
@@ -91,7 +93,7 @@ class Remembering(Environment):
     return self._environment.reset(seed)
 
   def step(self, action: str) -> Reply:
-    """The task's reply, behind what is remembered."""
+    """The task's reply, after what is remembered."""
     reply, task = self._environment.step(action), self._task
     thought = bool(task.thoughts_end) and task.thoughts_end in action
     text = action.rpartition(task.thoughts_end)[2] if thought else None

@@ -1,4 +1,4 @@
-"""Grids of MiniGrid and BabyAI, told in text."""
+"""Grids of MiniGrid and BabyAI, described in text."""
 
 import dataclasses
 import string
@@ -41,8 +41,8 @@ class MiniGrid(EnvironmentTask):
   words: left, right, forward, pickup, drop, toggle, done; any other text does
   nothing and costs no step of the grid.
   Components: `outcome` 1 at success, `reward` of the environment, `invalid` 1
-  for a text that is no action. States are the grid, so that equal situations of
-  a group are equal.
+  for a text that is not an action. States are the grid, so that equal
+  situations of a group are equal.
   Source: MiniGrid; the wording is this code's.
 
   Needs the extra 'games'.
@@ -62,12 +62,12 @@ class MiniGrid(EnvironmentTask):
     self.make(self.example('train', 0)).reset(0)
 
   def make(self, example: Example) -> 'MiniGridEpisode':
-    """A grid that has not begun."""
+    """A grid that has not started."""
     return MiniGridEpisode(self, example.meta.get(MISSION))
 
 
 class MiniGridEpisode(Environment):
-  """One episode."""
+  """An episode on the grid of one seed, in text."""
 
   def __init__(self, task: MiniGrid, mission: str | None = None):
     try:
@@ -86,9 +86,9 @@ class MiniGridEpisode(Environment):
   def reset(self, seed: int) -> Reply:
     """The mission, and what is in view."""
     seen, _ = self._grid.reset(seed=seed)
-    told = f'{self._mission or seen["mission"]}\n{self._told(seen)}'
+    observed = f'{self._mission or seen["mission"]}\n{self._observed(seen)}'
     self._seen, self._bot = seen, None
-    return Reply(told, state=self._state())
+    return Reply(observed, state=self._state())
 
   def step(self, action: str) -> Reply:
     """What is in view after the action."""
@@ -96,7 +96,7 @@ class MiniGridEpisode(Environment):
     if word not in self._actions:
       zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
       return Reply(
-        self._told(self._seen), rewards=zero, state=self._state(), action=''
+        self._observed(self._seen), rewards=zero, state=self._state(), action=''
       )
     found = self._grid.step(self._actions[word])
     if self._bot is not None:
@@ -106,7 +106,7 @@ class MiniGridEpisode(Environment):
       reward = float(self._mission == GO_TO.format(self.reached))
       ended = ended or reward
     return Reply(
-      self._told(self._seen),
+      self._observed(self._seen),
       rewards={
         base.OUTCOME: float(ended and reward > 0),
         'reward': float(reward),
@@ -144,7 +144,7 @@ class MiniGridEpisode(Environment):
     return f'{thing.color} {thing.type}'
 
   def close(self) -> None:
-    """Of the package."""
+    """Closes the grid of the package."""
     self._grid.close()
 
   def _advised(self, done=None):
@@ -164,7 +164,7 @@ class MiniGridEpisode(Environment):
     thing = self._grid.unwrapped.carrying
     return '' if thing is None else f'{thing.color} {thing.type}'
 
-  def _told(self, seen):
+  def _observed(self, seen):
     """Objects in view, the nearest first; the policy looks ahead."""
     from minigrid.core.constants import IDX_TO_COLOR, IDX_TO_OBJECT
 
@@ -192,7 +192,7 @@ class MiniGridEpisode(Environment):
 def _bot(grid):
   if not hasattr(grid.unwrapped, 'instrs'):
     raise ValueError(
-      f'MiniGrid.name = {grid.spec.id!r}: the bot solves grids of BabyAI alone'
+      f'MiniGrid.name = {grid.spec.id!r}: the bot solves only grids of BabyAI'
     )
   from minigrid.utils.baby_ai_bot import BabyAIBot
 

@@ -20,7 +20,7 @@ class OpenSpiel(EnvironmentTask):
   A player reads its information state of OpenSpiel, which is what it knows, and
   then only what is new of it, each followed by '>'; its number comes first. It
   writes an action in OpenSpiel's words in lower case, or (`letters`) the first
-  letter of it; where letters are no choice among the actions, the game is an
+  letter of it; where letters do not choose among the actions, the game is an
   error. Any other text ends the game: `illegal_reward` for its player and
   `spared_reward` for the others.
   Components: `reward`, the return of the game, `outcome`, 1 if it is positive,
@@ -72,7 +72,7 @@ class OpenSpiel(EnvironmentTask):
     return pyspiel.load_game(self.name, self.options)
 
   def make(self, example: Example) -> 'OpenSpielEpisode':
-    """A game that has not begun."""
+    """A game that has not started."""
     return OpenSpielEpisode(self)
 
 
@@ -87,8 +87,8 @@ class OpenSpielEpisode(Environment):
     """Deals, and tells each player its number and what it knows."""
     self._random = random.Random(seed)
     self._known = [''] * self._task.players
-    told = tuple(f'{p}{text}' for p, text in enumerate(self._deal()))
-    return Reply(told, acting=self._acting(), state=self._seen())
+    observed = tuple(f'{p}{text}' for p, text in enumerate(self._deal()))
+    return Reply(observed, acting=self._acting(), state=self._seen())
 
   def step(self, action: str) -> Reply:
     """The action of the player whose turn it is."""
@@ -101,11 +101,11 @@ class OpenSpielEpisode(Environment):
       return self._end(rewards, illegal)
     self._state.apply_action(names[action])
     self._known[mover] = self._state.information_state_string(mover)
-    told = self._deal()
+    observed = self._deal()
     if self._state.is_terminal():
       return self._end(self._state.returns(), [0.0] * len(players), action)
     return Reply(
-      tuple(told),
+      tuple(observed),
       acting=self._acting(),
       state=self._seen(),
       action=action,
@@ -150,7 +150,7 @@ class OpenSpielEpisode(Environment):
 def news(state: Any, known: list[str]) -> list[str]:
   """What is new to each player, '' if nothing is; `known` is brought up to it.
 
-  known: information states, of which a player has been told or that it made.
+  known: information states that a player has observed or made.
   """
   found = []
   for player, before in enumerate(known):

@@ -34,10 +34,10 @@ class Program(EnvironmentTask):
     and at least once, by
       client.chat.completions.create(messages=[...]).choices[0].message.content
     in which other arguments change nothing. It must be a function of the
-    example and of what it is told.
+    example and of its observations.
   chat: messages are those of the model's template: the first call has the
     system's message `system`, unless that is '', and one of a user; False: they
-    are put one after another as plain text, behind `system`.
+    are put one after another as plain text, after `system`.
   rewrites: whether a call may begin a new context: the messages of the first
   call, and others in place of all that followed, in chat form one of a user.
   Else calls must hold all messages of the call before, its reply as the
@@ -65,12 +65,12 @@ class Program(EnvironmentTask):
 
   @property
   def alphabet(self) -> str | tuple[str, ...] | None:
-    """Of the task, for a character tokenizer."""
+    """The task's alphabet, for a character tokenizer."""
     return self.task.alphabet
 
   @property
   def code_modules(self) -> tuple[str, ...]:
-    """Of the agent; experiment.json records its file."""
+    """The module of the agent; experiment.json records its file."""
     return (self.agent.split(':')[0],)
 
   @property
@@ -84,7 +84,6 @@ class Program(EnvironmentTask):
     )
 
   def num_prompts(self, split: str) -> int:
-    """Of the task."""
     return self.task.num_prompts(split)
 
   def example(self, split: str, index: int) -> Example:
@@ -104,7 +103,7 @@ class Program(EnvironmentTask):
     self.task.prepare()
 
   def make(self, example: Example) -> 'Running':
-    """An episode that has not begun."""
+    """An episode that has not started."""
     meta = dict(example.meta)
     inner = dataclasses.replace(example, prompt=meta.pop(_QUESTION), meta=meta)
     return Running(self, inner)
@@ -186,7 +185,7 @@ def new_text(
   system: str,
   chat: bool,
 ) -> str:
-  """What is new behind the messages that are known; ValueError: not only that.
+  """What is new after the messages that are known; ValueError: not only that.
 
   known: of the call before, with its reply; at the first call there are none
   but the system's.

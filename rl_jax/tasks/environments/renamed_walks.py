@@ -7,7 +7,7 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import draws, sources
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments import mini_grid
 from rl_jax.tasks.environments.base import SEED, seed_of
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
@@ -22,7 +22,7 @@ class _Walk:
 
   seed: int
   reached: str
-  logged: Logged
+  recorded: RecordedResponse
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,23 +30,23 @@ class _Walk:
 class RenamedWalks(mini_grid.MiniGrid):
   """MiniGrid with a recorded walk of every example.
 
-  Random actions until a thing is faced behind one of them, as BabyAI judges:
+  Random actions until a thing is faced after one of them, as BabyAI judges:
   the mission becomes 'go to the red ball' after that thing. In place of a walk
   of `turns` actions that reaches nothing there is one in another grid. No
   reward is read. Examples of other splits have their own missions and the walks
   of BabyAI's bot; turns end by their length.
   loops: False leaves out the actions between two equal states, and those that
   changed nothing; what was faced at first is then not reached.
-  logs: rollouts.jsonl of runs on the same grids. Behind the num_train random
+  logs: rollouts.jsonl of runs on the same grids. After the num_train random
   walks there is one for each thing that an episode of theirs faced in `turns`
   actions, until it first did, so that a mission that was fulfilled keeps its
-  walk and others get one; what was no action is left out.
-  For grids of BabyAI whose missions are to go to a thing.
+  walk and others get one; what was not an action is left out. For grids of
+  BabyAI whose missions are to go to a thing.
   Source: the data gathering of "Pre-Trained Language Models for Interactive
   Decision-Making" (LID), reconstructed from the abstract: every thing in place
   of a draw among them, and samples in place of random actions among the best.
 
-  Raises: ValueError naming a line of a log that is no episode of the grids.
+  Raises: ValueError naming a line of a log that is not an episode of the grids.
   """
 
   turns: int = ranged(12, 1)
@@ -60,7 +60,7 @@ class RenamedWalks(mini_grid.MiniGrid):
 
   @functools.cached_property
   def _gathered(self) -> tuple[_Walk, ...]:
-    """Those of the logs, in their order."""
+    """The walks of the logs, in their order."""
     with contextlib.closing(mini_grid.MiniGridEpisode(self)) as grid:
       return tuple(
         walk
@@ -73,11 +73,11 @@ class RenamedWalks(mini_grid.MiniGrid):
   def _solved(self) -> RecordedWalks:
     """The bot's walks."""
     return RecordedWalks(
-      task=self, noise=0.0, turns=self.turns, num_logged=1, turn_ends=False
+      task=self, noise=0.0, turns=self.turns, num_recorded=1, turn_ends=False
     )
 
   def num_prompts(self, split: str) -> int:
-    """Of `train` random walks and those of the logs."""
+    """The number of random walks in `train`, and of those of the logs."""
     found = super().num_prompts(split)
     return found + len(self._gathered) if split == 'train' else found
 
@@ -91,15 +91,15 @@ class RenamedWalks(mini_grid.MiniGrid):
     meta = {**example.meta, SEED: walk.seed, mini_grid.MISSION: mission}
     return dataclasses.replace(example, meta=meta)
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The walk."""
     if mini_grid.MISSION in example.meta:
-      return (self._walk(example.id).logged,)
-    return self._solved.logged(example)
+      return (self._walk(example.id).recorded,)
+    return self._solved.recorded(example)
 
   def target(self, example: Example) -> str:
     """Its first action."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
   def _walk(self, index):
     if index >= self.num_train:
@@ -135,11 +135,13 @@ class RenamedWalks(mini_grid.MiniGrid):
         first = states.index(reply.state)
         del turns[first:], states[first + 1 :]
       if grid.reached not in ('', faced, *found):
-        # nothing is read behind the last
+        # nothing is read after the last
         found[grid.reached] = (*turns[:-1], (turns[-1][0], ''))
       if reply.done or reply.truncated or len(found) == most:
         break
-    return [_Walk(seed, x, Logged(turns=walk)) for x, walk in found.items()]
+    return [
+      _Walk(seed, x, RecordedResponse(turns=walk)) for x, walk in found.items()
+    ]
 
 
 def _endless(stream: draws.Draws, actions: tuple[str, ...]) -> Iterable[str]:
@@ -165,7 +167,7 @@ def _episodes(
       wrong = {'no seed or no turns'}
     if wrong:
       raise ValueError(
-        f'RenamedWalks.logs: {file}{number} is no episode of a grid: '
+        f'RenamedWalks.logs: {file}{number} is not an episode of a grid: '
         f'{sorted(wrong)[0]}'
       )
     yield seed, [action for action in actions if action]

@@ -79,7 +79,6 @@ class Weighted(Environment):
   name: str
 
   def reset(self, seed: int) -> Reply:
-    """As of the environment."""
     return self.inner.reset(seed)
 
   def step(self, action: str) -> Reply:
@@ -90,5 +89,4 @@ class Weighted(Environment):
     return dataclasses.replace(reply, rewards=rewards)
 
   def close(self) -> None:
-    """As of the environment."""
     self.inner.close()

@@ -42,7 +42,7 @@ class TextArena(EnvironmentTask):
     self.make(self.example('train', 0)).reset(0)
 
   def make(self, example: Example) -> 'TextArenaEpisode':
-    """A game that has not begun."""
+    """A game that has not started."""
     return TextArenaEpisode(self)
 
 
@@ -68,7 +68,7 @@ class TextArenaEpisode(Environment):
     except (AssertionError, ValueError) as error:
       of = 'one player' if count == 1 else f'{count} players'
       raise ValueError(
-        f'TextArena: {self._task.name} is no game for {of}: {error}'
+        f'TextArena: {self._task.name} is not a game for {of}: {error}'
       ) from None
     return Reply(self._said(), acting=self._game.state.current_player_id)
 

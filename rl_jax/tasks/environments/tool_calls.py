@@ -42,7 +42,7 @@ class JsonCalls:
   def results(self, texts: Sequence[str], wrapped: bool) -> str:
     """What the policy reads; not wrapped: the template marks results itself.
 
-    Several results in one message stand apart as templates write them.
+    Several results in one message are separated as templates write them.
     """
     if not wrapped and len(texts) == 1:
       return texts[0]

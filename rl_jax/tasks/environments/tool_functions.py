@@ -54,7 +54,8 @@ def schema(function: Callable) -> dict[str, Any]:
   first line, and lines 'name: text' below 'Args:'. A first argument of the type
   Example is not the policy's to give, see `call`.
 
-  Raises: ValueError for what is no plain function (a class, an object, an async
+  Raises: ValueError for what is not a plain function (a class, an object, an
+  async
     function or a generator), without a docstring, or for an argument whose type
     is not str, int, float, bool, list or dict.
   """
@@ -139,7 +140,7 @@ def call(
   episode there, with what its task or its data say of the problem.
 
   Raises: ToolError for arguments that do not fit, from the function itself, or
-    for a result that is no JSON or no valid text.
+    for a result that is not JSON or no valid text.
   """
   name, known = function.__name__, parameters(function)
   if isinstance(arguments, str):
@@ -164,7 +165,7 @@ def call(
     result = function(*first, **arguments)
     if not isinstance(result, str):
       result = json.dumps(result, ensure_ascii=False, default=_plain)
-    result.encode()  # half a character is no text
+    result.encode()  # half a character is not text
   except (Exception, SystemExit) as error:
     text = f'{name}: {type(error).__name__}: {error}'
     raise ToolError(text.encode(errors='replace').decode()) from error

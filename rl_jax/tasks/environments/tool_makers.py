@@ -96,7 +96,7 @@ def sql(path: str) -> Callable[[str], str]:
 
 @functools.cache
 def _database(path, process):
-  """Of a process: a worker is a fork of the one that has made the tool."""
+  """The database of this process; workers are forks of the tool's maker."""
   del process
   return database.Database(path)
 

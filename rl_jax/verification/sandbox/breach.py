@@ -1,4 +1,4 @@
-"""What a task raises that can no longer be trusted to judge."""
+"""The error of a task that can no longer be trusted to judge."""
 
 
 class BreachError(RuntimeError):

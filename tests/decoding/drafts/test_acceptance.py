@@ -93,8 +93,12 @@ def test_labels_of_rejection_by_hand(tiny):
   def probs(model):
     cfg, params = model
     hidden = models.forward(
-      *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP),
-      *(traj.response_BT, traj.mask_BT),
+      params,
+      cfg,
+      traj.prompt_NP,
+      traj.prompt_mask_NP,
+      traj.response_BT,
+      traj.mask_BT,
     )
     return jax.nn.softmax(models.logits(params, cfg, hidden) / 0.7)
 
@@ -103,7 +107,10 @@ def test_labels_of_rejection_by_hand(tiny):
     lambda x: sample_token(jnp.log(x[0]), x[1])[0],
     (jnp.swapaxes(q_BTV, 0, 1), uniform_BT.T),
   ).T
-  pick = lambda x_BTV: jnp.take_along_axis(x_BTV, drawn_BT[..., None], -1)
+
+  def pick(x_BTV):
+    return jnp.take_along_axis(x_BTV, drawn_BT[..., None], -1)
+
   ratio_BT = jnp.minimum(pick(p_BTV) / pick(q_BTV), 1.0)[..., 0]
   np.testing.assert_allclose(
     found, ratio_BT[:, :-1].reshape(-1), rtol=1e-4, atol=1e-6

@@ -14,35 +14,36 @@ import pytest
 
 from rl_jax import decoding, models
 from rl_jax.decoding import decode
-from rl_jax.decoding.drafts import acceptance, draft_memory, lookup
-from rl_jax.decoding.drafts.generate_with_drafts import (
-  DraftSource,
-  Kept,
-  generate_with_drafts,
-)
+from rl_jax.decoding.drafts import acceptance
 from rl_jax.decoding.drafts.settings import (
   DraftModel,
   PreviousResponses,
   PromptLookup,
 )
+from rl_jax.decoding.drafts.speculative import (
+  NOTHING as NONE,
+)
+from rl_jax.decoding.drafts.speculative import (
+  DraftSource,
+  Kept,
+  generate_with_drafts,
+  no_responses,
+  recalled,
+  remembered,
+  repeated,
+)
 from rl_jax.decoding.generate import Limits
 from rl_jax.models import params as params_lib
+from rl_jax.models import presets
 from rl_jax.types import ENVIRONMENT
 
-CFG = models.ModelConfig(
-  vocab_size=17,
-  num_layers=1,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=4,
-  mlp_size=24,
+CFG = presets.small(
+  vocab_size=17, num_layers=1, width=16, num_heads=4, head_size=4, mlp_size=24
 )
 N, G, P, T = 4, 4, 5, 24
 KEY = jax.random.key(1)
 SAMPLING = decoding.SamplingConfig(eos_ids=(2,), temperature=0.5)
 LOOKUP = PromptLookup(tokens=3, ngram=2)
-NONE = lookup.NOTHING
 
 
 @functools.cache
@@ -79,20 +80,26 @@ def make_traj():
 
 def plain(sampling, cfg=CFG, **limits):
   """A separate function: jit would find the program of other widths again."""
-  run = lambda *args: decoding.generate(args[0], cfg, *args[1:], **limits)
+
+  def run(*args):
+    return decoding.generate(args[0], cfg, *args[1:], **limits)
+
   return jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
 
 
 def speculative(sampling, drafts=LOOKUP, cfg=CFG, **limits):
   """(rows, passes, tokens), with an empty memory."""
-  run = lambda *args: generate_with_drafts(
-    args[0],
-    cfg,
-    *args[1:],
-    Kept({}),
-    source=DraftSource(drafts),
-    limits=Limits(**{'max_new_tokens': T, **limits}),
-  )
+
+  def run(*args):
+    return generate_with_drafts(
+      args[0],
+      cfg,
+      *args[1:],
+      Kept({}),
+      source=DraftSource(drafts),
+      limits=Limits(**{'max_new_tokens': T, **limits}),
+    )
+
   found = jax.jit(run)(make_params(cfg), make_traj(), KEY, sampling)
   return found[0], *found[2].tolist()[:2]
 
@@ -181,11 +188,13 @@ def test_a_known_response_is_accepted_whole():
   drafts = PreviousResponses(tokens=3, ngram=8, prompts=N)
   sampling = SAMPLING.replace(greedy=True, eos_ids=())
   start = decoding.start_trajectories(
-    *(make_traj().prompt_NP, make_traj().prompt_mask_NP, np.arange(N)),
+    make_traj().prompt_NP,
+    make_traj().prompt_mask_NP,
+    np.arange(N),
     group_size=1,
     max_response_tokens=T,
   )
-  params, memory, counts = make_params(), draft_memory.empty(N, T), []
+  params, memory, counts = make_params(), no_responses(N, T), []
 
   @jax.jit
   def run(memory):
@@ -215,23 +224,29 @@ def test_a_known_response_is_accepted_whole():
 def draft_model():
   """The policy with weights that are a little different, and its shape."""
   params = make_params()
-  noise = lambda x: 0.03 * jax.random.normal(jax.random.key(7), x.shape)
+
+  def noise(x):
+    return 0.03 * jax.random.normal(jax.random.key(7), x.shape)
+
   return CFG, jax.tree.map(lambda x: x + noise(x), params)
 
 
 def with_model(sampling, params, traj=None, slots=None, **fields):
   """(rows, passes, tokens) with drafts of a model."""
   drafts, own = DraftModel(path='', **fields), make_params()
-  run = lambda params, traj, *args: generate_with_drafts(
-    own,
-    CFG,
-    traj,
-    KEY,
-    *args,
-    Kept({}, params),
-    source=DraftSource(drafts, CFG),
-    limits=Limits(T, slots),
-  )
+
+  def run(params, traj, *args):
+    return generate_with_drafts(
+      own,
+      CFG,
+      traj,
+      KEY,
+      *args,
+      Kept({}, params),
+      source=DraftSource(drafts, CFG),
+      limits=Limits(T, slots),
+    )
+
   found = jax.jit(run)(params, traj or make_traj(), sampling)
   return found[0], *found[2].tolist()[:2]
 
@@ -301,8 +316,12 @@ def test_rejection_depends_on_counters_alone(monkeypatch):
   found, *_ = with_model(SAMPLING, params, moved, **fields)
   assert_same(found, toy_order(whole, groups))
   hidden = models.forward(
-    *(make_params(), CFG, whole.prompt_NP, whole.prompt_mask_NP),
-    *(whole.response_BT, (whole.kind_BT > 0).astype(jnp.float32)),
+    make_params(),
+    CFG,
+    whole.prompt_NP,
+    whole.prompt_mask_NP,
+    whole.response_BT,
+    (whole.kind_BT > 0).astype(jnp.float32),
   )
   logits = models.logits(make_params(), CFG, hidden) / SAMPLING.temperature
   logp_BT = jnp.take_along_axis(
@@ -355,7 +374,9 @@ def test_guesses_that_are_kept(coupling, kept):
   """
   rows, (cfg, params), (_, other) = 8192, constant(OWN), constant(OTHER)
   start = decoding.start_trajectories(
-    *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+    np.ones((1, 1)),
+    np.ones((1, 1)),
+    np.zeros(1),
     group_size=rows,
     max_response_tokens=3,
   )
@@ -391,7 +412,9 @@ def test_a_token_without_probability_is_never_kept():
   for own, other in (sure, sure[::-1]):
     cfg, params = constant(own)
     start = decoding.start_trajectories(
-      *(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1)),
+      np.ones((1, 1)),
+      np.ones((1, 1)),
+      np.zeros(1),
       group_size=64,
       max_response_tokens=4,
     )
@@ -422,7 +445,7 @@ def test_a_token_without_probability_is_never_kept():
 def test_lookup_by_hand(text, ngram, expected):
   """What is after the end is not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
-  found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
+  found = repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected
 
 
@@ -433,11 +456,14 @@ def test_memory_of_prompts():
     response_BT=jnp.arange(N * G * T).reshape(-1, T),
     length_B=jnp.full(N * G, 2),
   )
-  memory = jax.tree.map(jnp.asarray, draft_memory.empty(4, T))
-  memory = draft_memory.remembered(memory, traj)
+  memory = jax.tree.map(jnp.asarray, no_responses(4, T))
+  memory = remembered(memory, traj)
   assert memory['id_M'].tolist() == [0, 9, NONE, 3]
-  found = draft_memory.recalled(memory, jnp.asarray([9, 5, 3, 2]))
-  first = lambda n: [n * G * T, n * G * T + 1]
+  found = recalled(memory, jnp.asarray([9, 5, 3, 2]))
+
+  def first(n):
+    return [n * G * T, n * G * T + 1]
+
   assert found[:, :2].tolist() == [first(3), [NONE] * 2, first(2), [NONE] * 2]
   assert (found[:, 2:] == NONE).all()
 
@@ -458,12 +484,16 @@ def test_the_law_of_tokens(drafts):
 
   def begun(group_size):
     return decoding.start_trajectories(
-      *(np.asarray([[1, 4, 1, 3]]), np.ones((1, 4)), np.zeros(1)),
+      np.asarray([[1, 4, 1, 3]]),
+      np.ones((1, 4)),
+      np.zeros(1),
       group_size=group_size,
       max_response_tokens=3,
     )
 
-  noise = lambda x: jax.random.normal(jax.random.key(7), x.shape)
+  def noise(x):
+    return jax.random.normal(jax.random.key(7), x.shape)
+
   found, _, (passes, tokens, _) = generate_with_drafts(
     params,
     cfg,
@@ -479,7 +509,11 @@ def test_the_law_of_tokens(drafts):
   response_BT = jnp.asarray(np.stack([first, second, 0 * first], axis=1))
   traj = begun(25)
   hidden = models.forward(
-    *(params, cfg, traj.prompt_NP, traj.prompt_mask_NP, response_BT),
+    params,
+    cfg,
+    traj.prompt_NP,
+    traj.prompt_mask_NP,
+    response_BT,
     jnp.ones((25, 3)),
   )
   p = np.asarray(jax.nn.softmax(models.logits(params, cfg, hidden)))

@@ -75,10 +75,18 @@ def test_a_run_is_evaluated_as_it_is(run):
 def test_flags_replace_single_settings(run):
   found = config_of(
     run,
-    *('--temperature=0.2', '--top_k=5', '--max_new_tokens=20', '--stop='),
-    *('--num_samples=8', '--split=validation', '--num_workers=2'),
-    *('--bad_rows=skip', '--prefill=Well, ', '--extract=hash'),
-    *('--set=mesh.fsdp=2', '--set=rollout.slots=null'),
+    '--temperature=0.2',
+    '--top_k=5',
+    '--max_new_tokens=20',
+    '--stop=',
+    '--num_samples=8',
+    '--split=validation',
+    '--num_workers=2',
+    '--bad_rows=skip',
+    '--prefill=Well, ',
+    '--extract=hash',
+    '--set=mesh.fsdp=2',
+    '--set=rollout.slots=null',
   )
   own = found.evaluation
   assert (own.temperature, own.top_k, own.top_p) == (0.2, 5, 0.9)
@@ -172,7 +180,7 @@ def test_a_checkpoint_without_a_task_is_named(tmp_path):
   found = error_of(tmp_path)
   assert f'--checkpoint={tmp_path} is not a work directory' in found
   assert 'no checkpoint yet' in found
-  assert 'no work directory' in error_of('gs://bucket/model')
+  assert 'not a work directory' in error_of('gs://bucket/model')
 
 
 def test_the_splits_that_have_prompts_are_named(run, tmp_path):

@@ -16,7 +16,10 @@ def test_loss_by_hand():
 
   d loss / d bias of the mean = cost (step - mean) / std^2, of sg(-cost).
   """
-  zeros = lambda *shape: np.zeros(shape, np.float32)
+
+  def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
   params = {'in': zeros(2, 4), 'in_bias': zeros(4), 'out': zeros(4, 4)}
   params['out_bias'] = np.array([1.0, 0, 0, 0], np.float32)
   mean, std = level_bandit.distribution(params, level_bandit.LOW)

@@ -39,13 +39,19 @@ def test_methods_without_a_line_are_appended(tmp_path, monkeypatch):
   old = {'world': sweep.MAIN, 'method': 'gspo', 'rows': 'old'}
   path.write_text(json.dumps(old) + '\n')
   monkeypatch.setattr(acting, 'moved_rows', lambda world: world + 'moved')
-  line = lambda world, name, given: {
-    'world': world,
-    'method': name,
-    'rows': given,
-  }
+
+  def line(world, name, given):
+    return {
+      'world': world,
+      'method': name,
+      'rows': given,
+    }
+
   monkeypatch.setattr(acting, 'measured', line)
-  in_loop = lambda world, name: line(world, name, world + 'moved')
+
+  def in_loop(world, name):
+    return line(world, name, world + 'moved')
+
   monkeypatch.setattr(acting, 'measured_in_loop', in_loop)
   names = [
     (world, name)
@@ -87,7 +93,10 @@ def test_the_baseline_acts_as_itself(monkeypatch):
   given = acting.moved_rows(sweep.MAIN)
   assert [one.rows.num_prompts for one in given] == [acting.GROUPS] * 2
   assert given[0].before == {} and given[1].before.keys() == given[1].now.keys()
-  noise = lambda x: x * (1 + 0.05 * jax.random.normal(acting.KEY, x.shape))
+  key = jax.random.key(acting.SEED)
+
+  def noise(x):
+    return x * (1 + 0.05 * jax.random.normal(key, x.shape))
 
   def known(one):
     reward_B = jnp.arange(one.rows.reward_B.shape[0]) % 2.0

@@ -49,10 +49,13 @@ def test_other_names_are_refused(tmp_path, name):
 
 def test_new_lines_replace_their_own_alone():
   """The untrained policy comes first."""
-  line = lambda policy, greedy: {
-    **{'problems': 'p', 'policy': policy, 'seed': 0},
-    'greedy': greedy,
-  }
+
+  def line(policy, greedy):
+    return {
+      **{'problems': 'p', 'policy': policy, 'seed': 0},
+      'greedy': greedy,
+    }
+
   before, kept = line('untrained', '00'), line('ppo', '01')
   new = line('grpo', '11')
   found = table.with_new([kept, line('grpo', '10')], [new, before])

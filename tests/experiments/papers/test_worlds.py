@@ -114,7 +114,10 @@ def measured(name, world_rows):
   now = {**now, **({'pieces': learned} if learned else {})}
   shift = 0 if place.world == 'returning' else 100
   parts = (old, now, policies, sampler, traj, shift)
-  compare = lambda methods: compared(Forward(model=cfg), methods, parts, states)
+
+  def compare(methods):
+    return compared(Forward(model=cfg), methods, parts, states)
+
   try:
     found = compare(methods)
   except (AssertionError, AttributeError, TypeError, ValueError):

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
 from experiments.papers.worlds import (
   entropy,
   excerpt,
   influences,
-  landed,
   looped,
   looped_tables,
   profile,
@@ -18,7 +18,7 @@ from experiments.papers.worlds import (
   where,
 )
 from experiments.papers.worlds import tables as worlds_tables
-from experiments.tables import intervals
+from experiments.tables import all_methods, intervals
 from rl_jax.records import metrics
 
 RESULTS = influences.FILE.parent / 'results.jsonl'
@@ -185,16 +185,21 @@ def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
   ]
   found = worlds_tables.seen(lines, sweep.SURVEY)
   assert found['sapo'].verdict == influences.NIL
-  assert found['sapo'].found.effect == pytest.approx(0.2 + 0.01 / 3)
+  assert found['sapo'].comparison.effect == pytest.approx(0.2 + 0.01 / 3)
   change = 0.1 + 0.01 * np.array([0, 1, 0])
   assert found['gpg'].verdict == 'seen'  # one of two
-  assert found['gpg'].found.p == pytest.approx(2 * intervals.p_value(change))
+  assert found['gpg'].comparison.p == pytest.approx(
+    2 * intervals.p_value(change)
+  )
 
 
 def test_later_runs_are_judged_apart():
   """With the GRPO of their own seeds."""
   of = sweep.LATER['later']
-  make = lambda name, seed, x: made(name, seed, x, world=sweep.SURVEY)
+
+  def make(name, seed, x):
+    return made(name, seed, x, world=sweep.SURVEY)
+
   lines = [make('grpo', s, 0.5) for s in range(2)]
   for seed in range(of.first, of.first + of.seeds):
     noise = 0.01 * (seed % 2)
@@ -225,9 +230,9 @@ def test_a_family_is_judged_on_its_further_seeds():
   assert found['gpg'].seeds == of.seeds and found['gpg'].verdict == 'contrary'
   judged = found['expert_iteration']
   assert judged.seeds == of.further_seeds and judged.verdict == 'higher'
-  assert judged.found.effect == pytest.approx(0.108)
+  assert judged.comparison.effect == pytest.approx(0.108)
   change = 0.1 + np.array(noise)
-  assert judged.found.p == pytest.approx(intervals.p_value(change))
+  assert judged.comparison.p == pytest.approx(intervals.p_value(change))
 
 
 def test_law_of_an_exact_course():
@@ -275,32 +280,32 @@ def test_claims_on_entropy():
   assert rows[0][-1] == 'contrary' and 'early' not in rows[1][0]
 
 
-def test_every_method_has_a_line():
+def test_every_method_has_its_claims_in_the_one_table():
   """Those without a verdict have the headline and the world, or the reason."""
-  judged = landed.judged(metrics.read_jsonl(RESULTS)) | landed.noted()
-  names = ('sft', 'did', 'gspo', 'hapo', 'toolrl', 'subpo', 'grpo')
-  names += ('a2fm', 'ada_grpo', 'degrpo')
-  header, *rows = landed.table(names, judged)
-  found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
-  assert tuple(found) == names
-  assert found['gspo']['verdict'] == 'contrary'
-  assert found['gspo']['world'] == 'long'
-  assert found['sft']['verdict'] == landed.BASELINE
-  assert found['did']['verdict'] == landed.NOT_MEASURED
-  assert found['did']['world'] == where.NOWHERE['did']
-  assert found['toolrl']['measured'] == 'greedy +0.200 [-0.020, +0.420]'
-  assert found['toolrl']['verdict'] == 'not seen'
-  lines = {row[0] + row[1].partition(' (')[0]: row for row in rows}
-  assert lines['ada_grpofewer tokens'][-1] == 'contrary'
-  assert lines['degrpofewer tokens'][-1] == 'not seen'
-  assert lines['a2fmguesses where it is easy'][-1] == 'seen'
-  assert found['subpo']['seeds'] == '5'
-
-
-@pytest.mark.slow
-def test_the_page_of_all_methods_is_fresh():
-  """If not: python -m experiments.papers.worlds.landed."""
-  assert landed.PAGE.read_text() == landed.page()
+  found = {
+    name: dict(zip(all_methods.HEADER[1:], cells, strict=True))
+    for name, cells in all_methods.table().items()
+  }
+  assert list(found) == configuration.names('configs.methods')
+  seen = {name: cells['claimed and seen'] for name, cells in found.items()}
+  assert '**contrary**' in seen['gspo'] and '; `long`, ' in seen['gspo']
+  assert seen['sft'] == 'a baseline of `preferences`'
+  assert seen['did'].startswith('not measured; headline: ')
+  assert found['did']['acts in'] == f'no world: {where.NOWHERE["did"]}'
+  assert 'greedy +0.200 [-0.020, +0.420], 5 seeds' in seen['toolrl']
+  assert seen['toolrl'].startswith('**not seen**')
+  lines = {
+    name: [line.split(': ', 1) for line in seen[name].split('<br>')]
+    for name in ('ada_grpo', 'degrpo', 'a2fm')
+  }
+  for name, claim, verdict in (
+    ('ada_grpo', 'fewer tokens', 'contrary'),
+    ('degrpo', 'fewer tokens', 'not seen'),
+    ('a2fm', 'guesses where it is easy', 'seen'),
+  ):
+    (own,) = [found for found, text in lines[name] if text.startswith(claim)]
+    assert own == f'**{verdict}**'
+  assert ', 5 seeds' in seen['subpo']
 
 
 def of_modes(method, seed, rate=3e-4, **last):
@@ -366,7 +371,10 @@ def test_claims_on_several_numbers():
 
 def test_profile_stars_what_is_separated():
   """In points; worlds without the method are empty."""
-  one = lambda p: intervals.Comparison(0.0974, 0.09, 0.1, p)
+
+  def one(p):
+    return intervals.Comparison(0.0974, 0.09, 0.1, p)
+
   effects = {'stale': {'gspo': one(0.01)}, 'returning': {'hapo': one(0.2)}}
   assert profile.profile(('gspo', 'hapo'), effects) == [
     ['method', 'stale', 'returning'],

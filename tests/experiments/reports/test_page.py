@@ -88,7 +88,10 @@ def test_the_script_is_javascript(tmp_path):
 
 def test_bands_of_groups(found):
   """One run's own, two values, and Student's t: 2 -+ 4.303 / sqrt(3)."""
-  ends = lambda name: [(p['y'], p['low'], p['high']) for p in found[name]]
+
+  def ends(name):
+    return [(p['y'], p['low'], p['high']) for p in found[name]]
+
   assert ends('one') == [(1, 0, 1), (2, 2, 2), (3, 2, 9)]
   assert ends('two') == [(2, 1, 3), (3, 2, 4), (4, 3, 5)]
   first, second, third = ends('three')

@@ -22,9 +22,10 @@ def test_runs_that_are_new_are_added(tmp_path, monkeypatch):
   write(out, [{'digest': 'a', 'old': 1}])
   given = types.SimpleNamespace(workdir=str(tmp_path), out=str(out))
   monkeypatch.setattr(excerpts.flags, 'FLAGS', given)
-  line = lambda row, folder, rows: (
-    excerpts.kept(row) | {'rows': len(rows), 'folder': folder}
-  )
+
+  def line(row, folder, rows):
+    return excerpts.kept(row) | {'rows': len(rows), 'folder': folder}
+
   for _ in range(2):
     excerpts.write(line)
     assert metrics.read_jsonl(out) == [

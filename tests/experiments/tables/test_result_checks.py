@@ -20,7 +20,10 @@ def test_mixtures_are_refused_or_marked():
   assert result_checks.mixtures([row(seed=0), row(seed=1, digest='e')]) == []
   (commits,) = result_checks.mixtures([row(seed=0), row('b', 'e', seed=1)])
   assert commits == 'commits a (1 runs), b (1 runs)'
-  by_seed = lambda row: str(row['setting']['seed'])
+
+  def by_seed(row):
+    return str(row['setting']['seed'])
+
   two = [row(seed=0), row('b', 'e', seed=1)]
   assert not result_checks.mixtures(two, table_of=by_seed)
   (twice,) = result_checks.mixtures([row(seed=0), row(seed=0, digest='e')])

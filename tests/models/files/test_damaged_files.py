@@ -218,7 +218,10 @@ def gguf_values():
     st.tuples(st.sampled_from([6, 12]), real),
     st.tuples(st.just(TEXT), text),
   )
-  array = lambda x: (ARRAY, (x[0], [x[1]] * x[2]))
+
+  def array(x):
+    return (ARRAY, (x[0], [x[1]] * x[2]))
+
   counts = st.sampled_from([0, 1, 2, 11, 12])
   arrays = st.tuples(plain, counts).map(lambda x: array((*x[0], x[1])))
   return plain | arrays

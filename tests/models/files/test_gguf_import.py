@@ -9,10 +9,10 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.models import rope, spec
+from rl_jax.models import rope
 from rl_jax.models.files import gguf_import, hf_export, placement
 from rl_jax.models.rope import RopeScaling
-from rl_jax.models.transformer import ModelConfig, specs
+from rl_jax.models.transformer import ModelConfig
 
 TOKENS = ['<|endoftext|>', '<|im_start|>', '<|im_end|>', *'abc0123', 'ab', '12']
 CONFIG = ModelConfig(
@@ -44,15 +44,6 @@ NAMES = {
   'mlp.up_proj': 'ffn_up',
   'mlp.down_proj': 'ffn_down',
 }
-
-
-def random_params(cfg):
-  """Every leaf random."""
-  rng = np.random.default_rng(0)
-  return jax.tree.map(
-    lambda x: jax.device_put(rng.normal(size=x.shape).astype(x.dtype)),
-    spec.abstract(specs(cfg)),
-  )
 
 
 def interleave(weight, heads):
@@ -116,7 +107,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize('architecture', FAMILIES)
-def test_every_family_reads_back(architecture, tmp_path):
+def test_every_family_reads_back(architecture, tmp_path, random_params):
   """E0: float32 files, the rotary permutation of llama undone."""
   cfg = FAMILIES[architecture]
   params = random_params(cfg)
@@ -127,7 +118,7 @@ def test_every_family_reads_back(architecture, tmp_path):
   jax.tree.map(np.testing.assert_array_equal, loaded, params)
 
 
-def test_quantised_tensors(tmp_path, monkeypatch):
+def test_quantised_tensors(tmp_path, monkeypatch, random_params):
   """Q8_0 keeps 8 bits of the largest of 32 values; E0 for smaller blocks."""
   params = random_params(CONFIG)
   path = str(tmp_path / 'model.gguf')
@@ -142,7 +133,7 @@ def test_quantised_tensors(tmp_path, monkeypatch):
   jax.tree.map(np.testing.assert_array_equal, in_blocks, loaded)
 
 
-def test_tokenizer_of_the_metadata(tmp_path):
+def test_tokenizer_of_the_metadata(tmp_path, random_params):
   path = str(tmp_path / 'model.gguf')
   write(path, CONFIG, tensors_of(CONFIG, random_params(CONFIG), 'llama'))
   _, _, tokenizer = gguf_import.import_gguf(path)
@@ -158,7 +149,7 @@ def test_tokenizer_of_the_metadata(tmp_path):
   assert tokenizer.chat([{'content': 'c'}]) == '<|im_start|>c'
 
 
-def test_scaling_of_llama_3_from_the_divisors(tmp_path):
+def test_scaling_of_llama_3_from_the_divisors(tmp_path, random_params):
   scaling = RopeScaling(
     factor=32.0,
     low_freq_factor=1.0,
@@ -187,7 +178,7 @@ def test_scaling_of_llama_3_from_the_divisors(tmp_path):
     ({'missing': 'token_embd.weight'}, 'token_embd.weight is missing'),
   ],
 )
-def test_errors(change, message, tmp_path):
+def test_errors(change, message, tmp_path, random_params):
   path = str(tmp_path / 'model.gguf')
   tensors = tensors_of(CONFIG, random_params(CONFIG), 'llama')
   tensors.pop(change.pop('missing', None), None)
@@ -262,13 +253,16 @@ def edited(path, old, new):
   path.write_bytes(data.replace(old, new))
 
 
-def test_values_that_cannot_be_are_refused(tmp_path):
+def test_values_that_cannot_be_are_refused(tmp_path, random_params):
   """A billion layers, ids beyond the vocabulary, damaged merges."""
   path = tmp_path / 'model.gguf'
   params = random_params(CONFIG)
   write(str(path), CONFIG, tensors_of(CONFIG, params, 'llama'))
   whole = path.read_bytes()
-  number = lambda key, value: key + struct.pack('<II', 4, value)
+
+  def number(key, value):
+    return key + struct.pack('<II', 4, value)
+
   for key, old, new, message in (
     (b'llama.block_count', 2, 10**9, r'num_layers = 1000000000 is outside'),
     (b'tokenizer.ggml.eos_token_id', 2, 10**9, 'end token 1000000000 is out'),
@@ -284,7 +278,7 @@ def test_values_that_cannot_be_are_refused(tmp_path):
     gguf_import.import_gguf(str(path))
 
 
-def test_llama_3_begins_plain_prompts(tmp_path):
+def test_llama_3_begins_plain_prompts(tmp_path, random_params):
   """llama.cpp begins prompts so, unless add_bos_token says otherwise."""
   path = str(tmp_path / 'model.gguf')
   tensors = tensors_of(CONFIG, random_params(CONFIG), 'llama')

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from rl_jax.models import lora, spec
+from rl_jax.models import lora
 from rl_jax.models.files import hf_export, hf_import, tensor_table
 from rl_jax.models.rope import LinearScaling, RopeScaling, YarnScaling
 from rl_jax.models.tokenizer import ByteTokenizer, CharTokenizer
-from rl_jax.models.transformer import ModelConfig, specs
+from rl_jax.models.transformer import ModelConfig
 
 GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
 SIZES = dict(
@@ -93,25 +93,10 @@ CONFIGS = {
 }
 
 
-def random_params(cfg):
-  """Every leaf random, so that no two can be exchanged unnoticed."""
-  rng = np.random.default_rng(0)
-  return jax.tree.map(
-    lambda x: jax.device_put(rng.normal(size=x.shape).astype(x.dtype)),
-    spec.abstract(specs(cfg)),
-  )
-
-
-def assert_same(left, right):
-  """E0: the same tree, types and bits."""
-  assert jax.tree.structure(left) == jax.tree.structure(right)
-  for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
-    assert a.dtype == b.dtype
-    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-
-
 @pytest.mark.parametrize('name', CONFIGS)
-def test_import_of_export_is_the_identity(name, tmp_path):
+def test_import_of_export_is_the_identity(
+  name, tmp_path, random_params, assert_same_tree
+):
   """E0, for the configuration and every parameter."""
   cfg = CONFIGS[name]
   params = random_params(cfg)
@@ -122,22 +107,26 @@ def test_import_of_export_is_the_identity(name, tmp_path):
   )
   assert loaded_cfg == cfg
   assert tokenizer == ByteTokenizer()
-  assert_same(loaded, params)
+  assert_same_tree(loaded, params)
 
 
-def test_export_merges_adapters_and_drops_the_value_head(tmp_path):
+def test_export_merges_adapters_and_drops_the_value_head(
+  tmp_path, random_params, assert_same_tree
+):
   """E0 against lora.merge."""
   cfg = dataclasses.replace(CONFIGS['qwen3'], lora_rank=2, value_head=True)
   params = random_params(cfg)
   out = str(tmp_path / 'out')
   hf_export.export_hf(out, cfg, params, ByteTokenizer())
   _, loaded = hf_import.import_weights(out)
-  assert_same(loaded, {'model': lora.merge(params, cfg)['model']})
+  assert_same_tree(loaded, {'model': lora.merge(params, cfg)['model']})
   change = loaded['model']['layers']['wq'] - params['model']['layers']['wq']
   assert np.abs(change).max() > 0.1
 
 
-def test_export_rounds_only_on_request(tmp_path):
+def test_export_rounds_only_on_request(
+  tmp_path, random_params, assert_same_tree
+):
   cfg = CONFIGS['smollm2']
   params = random_params(cfg)
   out = str(tmp_path / 'out')
@@ -146,7 +135,7 @@ def test_export_rounds_only_on_request(tmp_path):
   rounded = jax.tree.map(
     lambda x: np.asarray(x).astype('bfloat16').astype('float32'), params
   )
-  assert_same(loaded, rounded)
+  assert_same_tree(loaded, rounded)
 
 
 def test_no_architecture_for_biases_with_norms():
@@ -322,7 +311,9 @@ def test_both_generations_of_rope_fields_read_alike():
   assert new.rope_theta == 1000.0
 
 
-def test_tokenizer_must_fit_and_adapters_are_not_in_the_file(tmp_path):
+def test_tokenizer_must_fit_and_adapters_are_not_in_the_file(
+  tmp_path, random_params
+):
   out = str(tmp_path / 'out')
   cfg = CONFIGS['qwen3']
   many = CharTokenizer(''.join(map(chr, range(1000, 1300))))
@@ -395,16 +386,18 @@ def test_an_index_names_files_of_its_directory(tmp_path):
     hf_import.import_weights(directory)
 
 
-def test_frequencies_of_older_files_are_not_read(tmp_path):
+def test_frequencies_of_older_files_are_not_read(tmp_path, assert_same_tree):
   path = (directory := copy_golden('llama', tmp_path)) / 'model.safetensors'
   tensors = safetensors.numpy.load_file(path)
   _, params = hf_import.import_weights(directory)
   tensors['model.layers.0.self_attn.rotary_emb.inv_freq'] = np.ones(2, 'f4')
   safetensors.numpy.save_file(tensors, path)
-  assert_same(hf_import.import_weights(directory)[1], params)
+  assert_same_tree(hf_import.import_weights(directory)[1], params)
 
 
-def test_ids_beyond_the_vocabulary_are_refused_before_weights(tmp_path):
+def test_ids_beyond_the_vocabulary_are_refused_before_weights(
+  tmp_path, random_params
+):
   """Those that end a response, too."""
   out = tmp_path / 'out'
   cfg = CONFIGS['qwen3']

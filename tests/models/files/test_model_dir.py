@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from rl_jax import serialization
-from rl_jax.models import spec
 from rl_jax.models.files import directories, hf_export, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.rope import RopeScaling
@@ -40,28 +39,13 @@ CONFIG = ModelConfig(
 TOKENIZER = CharTokenizer('abc')
 
 
-def random_params(cfg, seed=0):
-  """Every leaf random."""
-  rng = np.random.default_rng(seed)
-  return jax.tree.map(
-    lambda x: jax.device_put(rng.normal(size=x.shape).astype(x.dtype)),
-    spec.abstract(specs(cfg)),
-  )
-
-
-def assert_same(left, right):
-  """E0: the same tree, types and bits."""
-  assert jax.tree.structure(left) == jax.tree.structure(right)
-  for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
-    assert a.dtype == b.dtype
-    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-
-
 @pytest.mark.parametrize(
   'change',
   [{}, {'lora_rank': 2, 'value_head': True}, {'param_dtype': 'bfloat16'}],
 )
-def test_load_of_save_is_the_identity(change, tmp_path):
+def test_load_of_save_is_the_identity(
+  change, tmp_path, random_params, assert_same_tree
+):
   """E0: configuration, parameters with adapters and head, tokenizer."""
   cfg = dataclasses.replace(CONFIG, **change)
   params = random_params(cfg)
@@ -70,11 +54,11 @@ def test_load_of_save_is_the_identity(change, tmp_path):
   loaded_cfg, loaded, tokenizer = model_dir.load_model(path)
   assert loaded_cfg == cfg
   assert tokenizer == TOKENIZER
-  assert_same(loaded, params)
+  assert_same_tree(loaded, params)
   assert os.listdir(tmp_path) == ['model']
 
 
-def test_overrides(tmp_path):
+def test_overrides(tmp_path, random_params):
   path = str(tmp_path / 'model')
   model_dir.save_model(path, CONFIG, random_params(CONFIG), TOKENIZER)
   cfg, params, _ = model_dir.load_any(path, param_dtype='bfloat16', remat=True)
@@ -82,7 +66,7 @@ def test_overrides(tmp_path):
   assert params['model']['embed'].dtype == 'bfloat16'
 
 
-def test_loaded_parameters_can_be_donated(tmp_path):
+def test_loaded_parameters_can_be_donated(tmp_path, random_params):
   """Buffers that alias the memory of the file cannot be donated."""
   path = str(tmp_path / 'model')
   model_dir.save_model(path, CONFIG, random_params(CONFIG), TOKENIZER)
@@ -91,12 +75,14 @@ def test_loaded_parameters_can_be_donated(tmp_path):
   assert all(x.is_deleted() for x in jax.tree.leaves(params))
 
 
-def test_replaces_a_model_and_nothing_else(tmp_path):
+def test_replaces_a_model_and_nothing_else(
+  tmp_path, random_params, assert_same_tree
+):
   path = str(tmp_path / 'model')
   first, second = random_params(CONFIG, 1), random_params(CONFIG, 2)
   model_dir.save_model(path, CONFIG, first, TOKENIZER)
   model_dir.save_model(path, CONFIG, second, TOKENIZER)
-  assert_same(model_dir.load_model(path)[1], second)
+  assert_same_tree(model_dir.load_model(path)[1], second)
   other = tmp_path / 'thesis'
   other.mkdir()
   for name in ('chapter.txt', 'config.json', 'model.json'):
@@ -111,7 +97,7 @@ def test_replaces_a_model_and_nothing_else(tmp_path):
     model_dir.save_model(str(other / 'chapter.txt'), CONFIG, first, TOKENIZER)
 
 
-def test_what_users_add_to_a_model_directory_is_kept(tmp_path):
+def test_what_users_add_to_a_model_directory_is_kept(tmp_path, random_params):
   """History, README and data; another kind of model replaces ours."""
   path = tmp_path / 'model'
   model_dir.save_model(str(path), CONFIG, random_params(CONFIG), TOKENIZER)
@@ -130,7 +116,9 @@ def test_what_users_add_to_a_model_directory_is_kept(tmp_path):
   assert os.listdir(tmp_path) == ['model']
 
 
-def test_a_file_of_the_user_is_never_overwritten(tmp_path):
+def test_a_file_of_the_user_is_never_overwritten(
+  tmp_path, random_params, assert_same_tree
+):
   """Not even in a directory that rl_jax wrote."""
   path = tmp_path / 'model'
   params = random_params(CONFIG)
@@ -139,13 +127,15 @@ def test_a_file_of_the_user_is_never_overwritten(tmp_path):
   with pytest.raises(ValueError, match='model: config.json would be replaced'):
     hf_export.export_hf(str(path), CONFIG, params, TOKENIZER)
   assert (path / 'config.json').read_text() == '{"mine": 1}'
-  assert_same(model_dir.load_model(str(path))[1], params)
+  assert_same_tree(model_dir.load_model(str(path))[1], params)
   (path / directories.MARKER).write_text('{"files": 3}')
   with pytest.raises(ValueError, match='damaged: it has no list of files'):
     model_dir.save_model(str(path), CONFIG, params, TOKENIZER)
 
 
-def test_failed_save_leaves_the_old_model(tmp_path, monkeypatch):
+def test_failed_save_leaves_the_old_model(
+  tmp_path, monkeypatch, random_params, assert_same_tree
+):
   path = str(tmp_path / 'model')
   params = random_params(CONFIG)
   model_dir.save_model(path, CONFIG, params, TOKENIZER)
@@ -157,10 +147,10 @@ def test_failed_save_leaves_the_old_model(tmp_path, monkeypatch):
   with pytest.raises(OSError, match='disk full'):
     model_dir.save_model(path, CONFIG, random_params(CONFIG, 1), TOKENIZER)
   assert os.listdir(tmp_path) == ['model']
-  assert_same(model_dir.load_model(path)[1], params)
+  assert_same_tree(model_dir.load_model(path)[1], params)
 
 
-def test_what_does_not_fit_is_named(tmp_path):
+def test_what_does_not_fit_is_named(tmp_path, random_params):
   path = tmp_path / 'model'
   params = random_params(CONFIG)
   wide = dataclasses.replace(CONFIG, mlp_size=17)
@@ -196,7 +186,9 @@ def test_what_does_not_fit_is_named(tmp_path):
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
-def test_weights_that_are_not_finite_are_refused(dtype, tmp_path):
+def test_weights_that_are_not_finite_are_refused(
+  dtype, tmp_path, random_params
+):
   """A run would skip every update, an evaluation would sample anything."""
   path = str(tmp_path / 'model')
   cfg = dataclasses.replace(CONFIG, param_dtype=dtype)
@@ -220,12 +212,12 @@ def golden_with_tokenizer(tmp_path):
   return str(path)
 
 
-def test_mesh_of_one_device(tmp_path):
+def test_mesh_of_one_device(tmp_path, assert_same_tree):
   """Every leaf carries the sharding of its own spec; E0 values."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   source = golden_with_tokenizer(tmp_path)
   cfg, params, _ = model_dir.load_any(source, mesh)
-  assert_same(params, model_dir.load_any(source)[1])
+  assert_same_tree(params, model_dir.load_any(source)[1])
   expected = mesh_lib.param_shardings(specs(cfg), mesh)
   for leaf, layout in zip(
     jax.tree.leaves(params), jax.tree.leaves(expected), strict=True
@@ -235,7 +227,7 @@ def test_mesh_of_one_device(tmp_path):
 
 
 @pytest.mark.devices
-def test_mesh_of_eight_devices(tmp_path):
+def test_mesh_of_eight_devices(tmp_path, assert_same_tree):
   """E0: each shard is read by itself; equal to the whole, from both formats."""
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=2, fsdp=2, tensor=2))
   source = golden_with_tokenizer(tmp_path)
@@ -244,12 +236,12 @@ def test_mesh_of_eight_devices(tmp_path):
   model_dir.save_model(saved, cfg, whole, tokenizer)
   for path in (source, saved):
     _, params, _ = model_dir.load_any(path, mesh)
-    assert_same(params, whole)
+    assert_same_tree(params, whole)
     wq = params['model']['layers']['wq']
     assert wq.addressable_shards[0].data.size == wq.size // 4
   sharded = str(tmp_path / 'sharded')
   model_dir.save_model(sharded, cfg, params, tokenizer)
-  assert_same(model_dir.load_model(sharded)[1], whole)
+  assert_same_tree(model_dir.load_model(sharded)[1], whole)
 
 
 def run(module, *flags):
@@ -263,7 +255,7 @@ def run(module, *flags):
   )
 
 
-def test_untrained_weights_of_the_same_sizes(tmp_path):
+def test_untrained_weights_of_the_same_sizes(tmp_path, assert_same_tree):
   """The weights are those of a new run with the seed, not the source's."""
   source, out = golden_with_tokenizer(tmp_path), str(tmp_path / 'out')
   result = run(
@@ -273,12 +265,12 @@ def test_untrained_weights_of_the_same_sizes(tmp_path):
   cfg, params, tokenizer = model_dir.load_any(source)
   found_cfg, found, found_tokenizer = model_dir.load_any(out)
   assert (found_cfg, found_tokenizer) == (cfg, tokenizer)
-  assert_same(found, init_params(cfg, jax.random.key(3)))
+  assert_same_tree(found, init_params(cfg, jax.random.key(3)))
   embed = params['model']['embed']
   assert not np.array_equal(found['model']['embed'], embed)
 
 
-def test_binaries_round_trip(tmp_path):
+def test_binaries_round_trip(tmp_path, assert_same_tree):
   """E0 through import_weights, export_weights and import again."""
   source = golden_with_tokenizer(tmp_path)
   ours, back = str(tmp_path / 'ours'), str(tmp_path / 'back')
@@ -290,7 +282,7 @@ def test_binaries_round_trip(tmp_path):
   for path in (ours, back):
     loaded_cfg, loaded, tokenizer = model_dir.load_any(path)
     assert (loaded_cfg, tokenizer) == (cfg, TOKENIZER)
-    assert_same(loaded, params)
+    assert_same_tree(loaded, params)
 
 
 KILLED = """

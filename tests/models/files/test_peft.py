@@ -214,13 +214,18 @@ def test_live(tmp_path):
 
   def ours(params, cfg):
     prompt, response = IDS[:, :1], IDS[:, 1:]
-    ones = lambda x: np.ones(x.shape, np.float32)
+
+    def ones(x):
+      return np.ones(x.shape, np.float32)
+
     hidden = models.forward(
       params, cfg, prompt, ones(prompt), response, ones(response)
     )
     return models.logits(params, cfg, hidden)
 
-  close = lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-4)
+  def close(x, y):
+    return np.testing.assert_allclose(x, y, rtol=0, atol=1e-4)
+
   close(ours({**params, **tree}, cfg), logits(theirs))
   close(ours({**params, **tree}, cfg), logits(theirs.merge_and_unload()))
   fresh = lib.LoraConfig(

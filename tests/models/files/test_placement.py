@@ -9,23 +9,15 @@ from jax.sharding import NamedSharding, PartitionSpec
 import numpy as np
 import pytest
 
-from rl_jax.models import spec
+from rl_jax.models import presets, spec
 from rl_jax.models.files import hf_export, model_dir, placement
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.models.transformer import ModelConfig, specs
+from rl_jax.models.transformer import specs
 from rl_jax.runtime import mesh as mesh_lib
 
 # The embedding (1 MiB) is the largest tensor of the file. All layers of an MLP
 # weight together, one leaf, are twice as large, the file 8 times.
-CONFIG = ModelConfig(
-  vocab_size=2048,
-  num_layers=16,
-  width=128,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=32,
-  mlp_size=256,
-)
+CONFIG = presets.small(vocab_size=2048, num_layers=16, width=128, num_heads=4)
 MIB = 1 << 20
 
 

@@ -10,20 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.models import spec
+from rl_jax.models import presets, spec
 from rl_jax.models.files import directories, hf_export, model_dir
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.models.transformer import ModelConfig, specs
+from rl_jax.models.transformer import specs
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-CONFIG = ModelConfig(
-  vocab_size=64,
-  num_layers=3,
-  width=16,
-  num_heads=4,
-  num_kv_heads=2,
-  head_size=8,
-  mlp_size=32,
+CONFIG = presets.small(
+  vocab_size=64, num_layers=3, width=16, num_heads=4, head_size=8, mlp_size=32
 )
 
 

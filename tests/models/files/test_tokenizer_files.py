@@ -19,7 +19,10 @@ def test_special_tokens_that_the_model_lacks_are_left_out(tmp_path):
     backend, eos_ids=(0,), pad_id=0, chat_template='{{ messages[0].content }}'
   )
   tokenizer_files.save_tokenizer(tokenizer, str(tmp_path))
-  encode = lambda one: one.encode('a<img>b<|end|>', control=True)
+
+  def encode(one):
+    return one.encode('a<img>b<|end|>', control=True)
+
   whole = tokenizer_files.load_tokenizer(str(tmp_path))
   assert encode(whole) == [1, SIZE, 2, 0]
   loaded = tokenizer_files.load_tokenizer(str(tmp_path), SIZE)

@@ -38,7 +38,7 @@ def test_games_one_by_one_by_hand(toy):
 def test_a_rollout_of_several_games_by_hand(toy):
   """decay 0.5, three rows of role 1 of mean 2: b = (1 - 1/8) 2; one invalid."""
   found, state = step(
-    *(toy, [1, 2, 3, 9, 4], [1, 1, 1, 1, 0], None, [1, 1, 1, 0, 1]), decay=0.5
+    toy, [1, 2, 3, 9, 4], [1, 1, 1, 1, 0], None, [1, 1, 1, 0, 1], decay=0.5
   )
   np.testing.assert_allclose(found, [1, 2, 3, 9, 4])
   np.testing.assert_allclose(state['mean'], [2.0, 1.75])

@@ -351,9 +351,10 @@ def test_states_that_are_met_once(toy):
   """One of s0, s1, s2; all of two rows in other states; none of a
   shared one.
   """
-  share = lambda traj: float(
-    credit.StepGroups().measure(traj)['credit/singleton_fraction']
-  )
+
+  def share(traj):
+    return float(credit.StepGroups().measure(traj)['credit/singleton_fraction'])
+
   assert share(make(toy, REWARD, **ROWS)) == pytest.approx(1 / 3)
   other = {**ROWS, 'state': [[0, 1, 2], [3, 4, -1]]}
   assert share(make(toy, REWARD, **other)) == 1
@@ -445,7 +446,10 @@ def test_order_of_rows_changes_nothing(toy):
   order = np.array([2, 0, 3, 1])
   pieces = (credit.StepGroups(), credit.SharedSteps(), credit.TurnLeaveOneOut())
   for one in pieces:
-    fields = lambda x: {'state': x, 'action': x}
+
+    def fields(x):
+      return {'state': x, 'action': x}
+
     traj = make(toy, reward, **fields(state), **tokens_of(reward))
     moved = make(
       toy, reward[order], **fields(state[order]), **tokens_of(reward)

@@ -25,9 +25,10 @@ def loss_and_gradient(toy, after=AFTER, rate=RATE, **fields):
     },
   )
   piece = losses.CandidateValue(**fields)
-  value = lambda x: piece(
-    LossContext({'values_after': x}, traj, jax.random.key(0))
-  )[:2]
+
+  def value(x):
+    return piece(LossContext({'values_after': x}, traj, jax.random.key(0)))[:2]
+
   (loss, metrics), gradient = jax.value_and_grad(value, has_aux=True)(
     jnp.asarray(after, jnp.float32)
   )

@@ -25,7 +25,10 @@ def rollout(toy, ids, reward, adv, ratio):
 def push(loss, traj, logp):
   """-d loss / d logp."""
   key = jax.random.key(0)
-  value = lambda x: loss(LossContext({'logp': x}, traj, key)).value.sum()
+
+  def value(x):
+    return loss(LossContext({'logp': x}, traj, key)).value.sum()
+
   return -jax.grad(value)(logp)[:, 0]
 
 

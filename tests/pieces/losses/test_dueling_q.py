@@ -21,7 +21,10 @@ ONE = np.ones((1, 2))
 
 def gap(logits, other=None, token=0):
   """The gap at one place."""
-  place = lambda x: jnp.asarray(x, jnp.float32)[None, None]
+
+  def place(x):
+    return jnp.asarray(x, jnp.float32)[None, None]
+
   chunk = Chunk(
     logits_BCV=place(logits),
     token_BC=jnp.full((1, 1), token),

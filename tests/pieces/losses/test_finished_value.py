@@ -26,9 +26,10 @@ def rollout(toy, waits):
 def loss_and_gradient(toy, waits, **fields):
   """The scalar and its gradient in the values."""
   piece, traj = losses.FinishedValue(**fields), rollout(toy, waits)
-  value = lambda x: (
-    piece(LossContext({'values': x}, traj, jax.random.key(0))).value
-  )
+
+  def value(x):
+    return piece(LossContext({'values': x}, traj, jax.random.key(0))).value
+
   return jax.value_and_grad(value)(VALUE)
 
 

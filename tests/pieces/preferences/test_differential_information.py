@@ -51,9 +51,7 @@ def test_order_data_and_dropped_rows_do_not_count(toy):
   order = np.append(DRAWN[::-1], [0, 1])
   extras = {'logged_B': np.eye(12)[-1]}
   found = measured(
-    *(toy, POLICY, REFERENCE, order),
-    weight_B=1.0 - np.eye(12)[-2],
-    extras=extras,
+    toy, POLICY, REFERENCE, order, weight_B=1.0 - np.eye(12)[-2], extras=extras
   )
   np.testing.assert_allclose(found, expected, rtol=1e-6)
 

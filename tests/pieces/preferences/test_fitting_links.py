@@ -39,7 +39,10 @@ def test_every_link_says_what_it_reads(link):
   """And does read it: the loss depends on its third argument, or does not."""
   kinds = ('SUBTRACTED', 'FITTED', 'LOGIT', 'CONFIDENCE', 'UNUSED')
   assert link.margins in [getattr(links, kind) for kind in kinds]
-  call = lambda x: link()(*(jnp.full((1, 1), y) for y in (0.4, 0.1, x)))[0, 0]
+
+  def call(x):
+    return link()(*(jnp.full((1, 1), y) for y in (0.4, 0.1, x)))[0, 0]
+
   assert (call(0.5) != call(0.75)) == (link.margins != links.UNUSED)
 
 

@@ -123,8 +123,13 @@ def test_edge_weights(toy):
 def test_confidence_by_hand(toy):
   """A gap of ln 3 is 3/4 for sure: |2 p - 1| is 1/2."""
   traj = rows(toy, reward_B=np.array([0.0, np.log(3.0)]))
-  weighted = lambda t: DPO.replace(weight=pref.Confidence(temperature=t))
-  loss = lambda t: value(weighted(t), traj)[0]
+
+  def weighted(t):
+    return DPO.replace(weight=pref.Confidence(temperature=t))
+
+  def loss(t):
+    return value(weighted(t), traj)[0]
+
   np.testing.assert_allclose(loss(1.0), 0.620957 / 2, rtol=1e-5)
   np.testing.assert_allclose(loss(1e-3), 0.620957, rtol=1e-5)
   # Proportional to the gap where all are guesses.
@@ -137,7 +142,10 @@ def test_importance_by_hand(toy):
   """The weight of both rows is e^(0.5 - 0.6), or by token e^(0.1 - 0.1) = 1."""
   behaviour = LOGP - MASK * np.array([[0.1], [-0.1]])
   traj = rows(toy, logp_behaviour_BT=behaviour)
-  loss = lambda **x: value(DPO.replace(weight=pref.Importance(**x)), traj)[0]
+
+  def loss(**x):
+    return value(DPO.replace(weight=pref.Importance(**x)), traj)[0]
+
   np.testing.assert_allclose(loss(), 0.620957 * np.exp(-0.1), rtol=1e-5)
   np.testing.assert_allclose(loss(length='mean'), 0.620957, rtol=1e-5)
   np.testing.assert_allclose(loss(limit=0.5), 0.620957 / 2, rtol=1e-5)
@@ -202,7 +210,10 @@ def test_sorted_pairs_by_hand(toy):
   """Gaps of the policy (-1, 4, 4), of the reference (0, 3, 1) by pair; by rank
   d = -1 - 0, 4 - 1, 4 - 3. Unpaired: (0, 1, 3) - (-1, 0, 2) = (1, 1, 1)."""
   traj = rows(toy, np.ones((6, 1)), SORTED_REF)
-  ls = lambda x: -np.log1p(np.exp(-np.asarray(x)))
+
+  def ls(x):
+    return -np.log1p(np.exp(-np.asarray(x)))
+
   paired = value(pref.SortedPairs(beta=1.0), traj, SORTED_LOGP)[0]
   np.testing.assert_allclose(paired, -ls([-1, 3, 1]).mean(), rtol=1e-6)
   unpaired = pref.SortedPairs(beta=1.0, form='unpaired')
@@ -219,7 +230,10 @@ def test_sorted_pairs_without_some(toy):
   traj = rows(toy, np.ones((6, 1)), SORTED_REF)
   weight = np.array([1.0, 1, 0, 1, 1, 1])
   without = traj.replace(weight_B=jnp.asarray(weight, jnp.float32))
-  ls = lambda x: -np.log1p(np.exp(-np.asarray(x)))
+
+  def ls(x):
+    return -np.log1p(np.exp(-np.asarray(x)))
+
   found = value(pref.SortedPairs(beta=1.0), without, SORTED_LOGP)[0]
   np.testing.assert_allclose(found, -ls([-1 - 0, 4 - 1]).mean(), rtol=1e-6)
   one = value(pref.SortedPairs(), rows(toy))[0]

@@ -108,7 +108,10 @@ def test_odds_of_steps_have_no_target(toy):
   """E1: 0.1 times the mean of -log sigmoid of the log odds ratio."""
   win, lose = np.array([-0.9, -1.2]), np.array([-0.4, -2.0])
   logp = np.stack([win, lose], axis=1).ravel()
-  odds = lambda x: x - np.log1p(-np.exp(x))
+
+  def odds(x):
+    return x - np.log1p(-np.exp(x))
+
   expected = 0.1 * np.mean(softplus(odds(lose) - odds(win)))
   found, _ = losses_of_pairs(load_method('cosmos'), toy, logp)
   np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -34,7 +34,10 @@ def rows(toy, reward=REWARD, mask=MASK, **fields):
 
 def evaluate(piece, traj, ratio=RATIO):
   """Loss, slope in the log-ratios, and metrics."""
-  call = lambda x: piece(LossContext({'logp': x}, traj, None))[:2]
+
+  def call(x):
+    return piece(LossContext({'logp': x}, traj, None))[:2]
+
   (value, metrics), slope = jax.value_and_grad(call, has_aux=True)(
     jnp.asarray(ratio, jnp.float32)
   )

@@ -21,9 +21,10 @@ def evaluate(toy, hidden, mask, weight=1.0, **fields):
   )
   traj = toy.trajectories(mask, group_size=2, edges=edges)
   piece = ContrastiveGoal(**fields)
-  loss = lambda h: piece(LossContext({'hidden': h}, traj, jax.random.key(0)))[
-    :2
-  ]
+
+  def loss(h):
+    return piece(LossContext({'hidden': h}, traj, jax.random.key(0)))[:2]
+
   (value, metrics), gradient = jax.value_and_grad(loss, has_aux=True)(
     jnp.asarray(hidden, jnp.float32)
   )

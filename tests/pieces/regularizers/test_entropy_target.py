@@ -17,7 +17,10 @@ def loss_and_gradient(toy, **fields):
   """Two rows whose last token is padding."""
   piece = regularizers.EntropyTarget(coef=0.3, **fields)
   traj = toy.trajectories(MASK, group_size=2)
-  loss = lambda x: piece(LossContext({'entropy': x}, traj, KEY)).value
+
+  def loss(x):
+    return piece(LossContext({'entropy': x}, traj, KEY)).value
+
   return jax.value_and_grad(loss)(ENTROPY)
 
 
@@ -37,7 +40,10 @@ def test_target_zero_is_a_penalty_on_entropy(toy):
   _, gradient = loss_and_gradient(toy, target=0.0)
   bonus = regularizers.EntropyBonus(coef=-0.3)
   traj = toy.trajectories(MASK, group_size=2)
-  value = lambda x: (
-    (bonus(LossContext({'entropy': x}, traj, KEY)).value * MASK).sum() / 3
-  )
+
+  def value(x):
+    return (
+      bonus(LossContext({'entropy': x}, traj, KEY)).value * MASK
+    ).sum() / 3
+
   np.testing.assert_allclose(gradient, jax.grad(value)(ENTROPY), rtol=1e-6)

@@ -30,7 +30,10 @@ def test_by_hand(toy):
   """-.5 times the mean of -1, -3 and -2: the last row is not trained."""
   traj = rows(toy, weight_B=np.array([1.0, 0.5, 0.0]))
   piece = regularizers.ObservationLoss(coef=0.5)
-  loss = lambda x: piece(LossContext({'observation_logp': x}, traj, KEY)).value
+
+  def loss(x):
+    return piece(LossContext({'observation_logp': x}, traj, KEY)).value
+
   value, gradient = jax.value_and_grad(loss)(LOGP)
   np.testing.assert_allclose(value, 1.0, rtol=1e-6)
   sixth = np.array([[0, 1, 1], [0, 1, 0], [0, 0, 0]]) / 6
@@ -74,9 +77,10 @@ def test_the_statistic_is_the_likelihood_of_the_token(tiny):
     kind_BT=jnp.where(odd_BT > 0, ENVIRONMENT, traj.kind_BT),
     mask_BT=traj.mask_BT - odd_BT,
   )
-  compute = lambda traj, *needs: statistics.token_statistics(
-    forward, params, traj, needs
-  )
+
+  def compute(traj, *needs):
+    return statistics.token_statistics(forward, params, traj, needs)
+
   logp_BT = compute(traj)['logp']
   found = compute(told, ObservationLogp())
   np.testing.assert_allclose(

@@ -20,7 +20,10 @@ def test_by_hand(toy):
   """-.5 times the mean of -1, -3 and -2, the tokens of the recorded rows."""
   traj = toy.trajectories(MASK, group_size=3, extras=LOGGED)
   piece = regularizers.PretrainingLoss(coef=0.5)
-  loss = lambda x: piece(LossContext({'logp': x}, traj, KEY)).value
+
+  def loss(x):
+    return piece(LossContext({'logp': x}, traj, KEY)).value
+
   value, gradient = jax.value_and_grad(loss)(LOGP)
   np.testing.assert_allclose(value, 1.0, rtol=1e-6)
   third = np.array([[1, 1], [1, 0], [0, 0]]) / 6

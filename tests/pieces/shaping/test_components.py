@@ -128,7 +128,10 @@ def test_gated_sum_by_hand(rows):
   gated = shaping.GatedSum(
     **names, logits=('b',), gate='a', threshold=1.0, blocked=-1.0
   )
-  sigmoid = lambda x: 1 / (1 + np.exp(-x))
+
+  def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
   expected = [1 + 0.5 * sigmoid(2.0), 3 + 0.5 * sigmoid(1.0), -1.0]
   np.testing.assert_allclose(
     gated(CreditContext(rows.reward_B, rows)).value[:3], expected, rtol=1e-6

@@ -115,7 +115,10 @@ def test_the_classifier_knows_a_kind(toy):
 def test_ranking_loss_by_hand():
   """r = (1, 0): the first is better 0.3133, the second 1.3133, a tie 0.8133."""
   weight, phi = jnp.array([1.0, 0.0]), jnp.eye(2)
-  wins = lambda a, b: jnp.array([[0.0, a], [b, 0.0]])
+
+  def wins(a, b):
+    return jnp.array([[0.0, a], [b, 0.0]])
+
   for pair, expected in (
     ((1.0, 0.0), 0.3133),
     ((0.0, 1.0), 1.3133),

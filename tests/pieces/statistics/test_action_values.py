@@ -112,7 +112,10 @@ def test_the_sampler_tilts_by_the_head_of_the_policy(tiny):
   def sampled(**fields):
     tilt = (ActionValueTilt(clip=None, **fields),)
     traj = generate(
-      *(params, cfg, start, jax.random.key(1)),
+      params,
+      cfg,
+      start,
+      jax.random.key(1),
       SamplingConfig(transforms=tilt),
       max_new_tokens=5,
     )

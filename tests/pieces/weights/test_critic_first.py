@@ -47,7 +47,10 @@ def test_values_count_from_the_start(toy):
     ones, group_size=2, advantages_BT=ones, returns_BT=ones, values_BT=0 * ones
   )
   stats = {'logp': jnp.zeros((2, 2)), 'values': jnp.zeros((2, 2))}
-  loss = lambda x: objective(method, x, traj, KEY)[0]
+
+  def loss(x):
+    return objective(method, x, traj, KEY)[0]
+
   found = jax.grad(loss)(stats)
   np.testing.assert_array_equal(found['logp'], 0.0)
   np.testing.assert_allclose(found['values'], -0.5)

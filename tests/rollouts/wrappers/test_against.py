@@ -5,9 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs.worlds import bandit
 from rl_jax.learning.batch import make_batch
-from rl_jax.overrides import override
 from rl_jax.pieces.roles import LossContext
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.wrappers.against import join_opponent
@@ -35,19 +33,14 @@ def test_groups_of_both(toy, weights, weight, valid):
   assert traj.valid_B[7] == 0
 
 
-def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path):
+def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path, make_config):
   """E1: whatever the policy has become, the reference wrote all that is kept.
 
   Pairs are of the second halves of groups, which the reference has drawn.
   """
-  config = bandit.get_config(toy.get_method('rso'))
-  for path, text in {
-    'rollout.group_size': '4',
-    'rollout.num_prompts': '8',
-    'evaluation.every': '0',
-    'verifier.num_workers': '0',
-  }.items():
-    config = override(config, path, text)
+  config = make_config(
+    toy.get_method('rso'), rollout__group_size='4', rollout__num_prompts='8'
+  )
   own_mesh = mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])
   with jax.set_mesh(own_mesh):
     parts = assembly.assemble(config, str(tmp_path), own_mesh)
@@ -80,16 +73,11 @@ def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path):
 @pytest.mark.parametrize(
   'name', ['xpo', 'nash_md', 'nash_ema', 'ipo_md', 'rso']
 )
-def test_runs_of_the_bandit(toy, tmp_path, name):
+def test_runs_of_the_bandit(toy, tmp_path, name, make_config):
   """Opponents are sampled, and the update's log-probs are the sampler's."""
-  config = bandit.get_config(toy.get_method(name))
-  for path, text in {
-    'iterations': '3',
-    'rollout.group_size': '4',
-    'evaluation.every': '0',
-    'verifier.num_workers': '0',
-  }.items():
-    config = override(config, path, text)
+  config = make_config(
+    toy.get_method(name), iterations='3', rollout__group_size='4'
+  )
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     loop.Trainer(config, str(tmp_path)).run()
   rows = read_jsonl(tmp_path / 'metrics.jsonl')

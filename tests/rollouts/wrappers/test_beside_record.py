@@ -8,11 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from configs.worlds import bandit
 from rl_jax.decoding.generate import start_trajectories
 from rl_jax.judging.verifiers import token_inputs
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.overrides import override
 from rl_jax.pieces.preferences import RecordWins
 from rl_jax.pieces.roles import CreditContext
 from rl_jax.records.metrics import read_jsonl
@@ -64,12 +62,15 @@ class Spelled(CharTokenizer):
 
 def test_other_turns_of_a_conversation_are_not_trained():
   """They were written by nobody that is imitated, as rows of data only."""
-  turn = lambda role, text: {'role': role, 'content': text}
+
+  def turn(role, text):
+    return {'role': role, 'content': text}
+
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
-  record = base.Logged(
+  record = base.RecordedResponse(
     messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
   )
-  task = types.SimpleNamespace(logged=lambda example: (record,))
+  task = types.SimpleNamespace(recorded=lambda example: (record,))
   tokenizer = Spelled('xyzau:.')
   sampler = types.SimpleNamespace(task=task, tokenizer=tokenizer)
   (response,), (kind,), _, live = record_rows([example], sampler, 20, 1)
@@ -115,7 +116,9 @@ def test_steps_are_those_of_the_record():
   ids = [*tokenizer.encode('3'), 1]
   response = np.pad(np.array([ids] * 2), ((0, 0), (0, 30)))
   traj = start_trajectories(
-    *(np.ones((1, 4)), np.ones((1, 4)), np.arange(1)),
+    np.ones((1, 4)),
+    np.ones((1, 4)),
+    np.arange(1),
     group_size=2,
     max_response_tokens=32,
   ).replace(
@@ -150,17 +153,14 @@ def test_the_record_wins(toy, records):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['spin', 'seppo'])
-def test_runs_of_the_bandit(toy, tmp_path, name):
+def test_runs_of_the_bandit(toy, tmp_path, name, make_config):
   """The record becomes more likely than the samples of before."""
-  config = bandit.get_config(toy.get_method(name))
-  for path, text in {
-    'iterations': '12',
-    'rollout.group_size': '2',
-    'evaluation.every': '0',
-    'verifier.num_workers': '0',
-    'method.reference.iterations': '4',
-  }.items():
-    config = override(config, path, text)
+  config = make_config(
+    toy.get_method(name),
+    iterations='12',
+    rollout__group_size='2',
+    method__reference__iterations='4',
+  )
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     loop.Trainer(config, str(tmp_path)).run()
   rows = read_jsonl(tmp_path / 'metrics.jsonl')

@@ -13,9 +13,9 @@ from rl_jax import decoding
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.types import FORCED, PAD, POLICY
-from rl_jax.worlds import KeyDoor
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 N, G, T = 2, 6, 6
 EOS = 1
@@ -23,7 +23,7 @@ SAMPLING = decoding.SamplingConfig(eos_ids=(EOS,))
 KEY = jax.random.key(3)
 
 
-class Targets:
+class Targets(Arithmetic):
   """The reference is the answer of the example."""
 
   alphabet = '0123456789'
@@ -88,9 +88,12 @@ def test_lengths_by_hand():
   length = jnp.array([5, 5, 5, 5, 5, 5, 2, 1, 0])
   whether = jnp.array([0.4, 0.4, 0.4, 0.4, 0.49, 0.5, 0.0, 0.0, 0.0])
   where = jnp.array([0.0, 0.24, 0.25, 0.74, 0.99, 0.99, 0.99, 0.5, 0.5])
-  lengths = lambda beta: (
-    DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
-  )
+
+  def lengths(beta):
+    return (
+      DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
+    )
+
   assert lengths(0.5) == [1, 1, 2, 3, 4, 0, 1, 0, 0]
   assert lengths(1.0) == [1, 1, 2, 3, 4, 4, 1, 0, 0]
   assert lengths(0.0) == [0] * 9
@@ -141,14 +144,16 @@ def test_long_references_leave_room_for_a_token():
 
 def test_data_have_references_of_their_own():
   """The first of several; of a conversation the first turn."""
-  steps = Logged(steps=('1', '2'))
-  task = types.SimpleNamespace(logged=lambda example: (steps, Logged(text='9')))
+  steps = RecordedResponse(steps=('1', '2'))
+  task = types.SimpleNamespace(
+    recorded=lambda example: (steps, RecordedResponse(text='9'))
+  )
   token_NT, length_N = references(Eagerly('5', task=task), T)
   own = Eagerly().tokenizer.encode
   assert token_NT[0, :3].tolist() == [*own('12'), EOS]
   assert length_N.tolist() == [3]
-  turns = Logged(turns=(('12', '34'), ('56', '')), turn_ends=True)
-  task = types.SimpleNamespace(logged=lambda example: (turns,))
+  turns = RecordedResponse(turns=(('12', '34'), ('56', '')), turn_ends=True)
+  task = types.SimpleNamespace(recorded=lambda example: (turns,))
   token_NT, length_N = references(Eagerly('5', task=task), T)
   assert token_NT[0].tolist() == [*own('12'), EOS, 0, 0, 0]
 

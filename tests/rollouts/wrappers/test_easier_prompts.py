@@ -9,9 +9,9 @@ import pytest
 from experiments.flags import configuration
 from experiments.reports import influence_run
 from rl_jax.pieces.piece import CheckContext
-from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
+  RewardWindow,
   in_their_place,
 )
 from rl_jax.worlds import Arithmetic, Bandit, Chain
@@ -56,7 +56,10 @@ def test_graded_hints_by_hand():
   5 / 12, -7 / 12 and 1 / 6 are 1, 0 and .4 of it."""
   rewards = np.array([[0, 0], [1, 1], [0, 0.5], [np.nan, np.nan]])
   piece = EasierPrompts(graded=True)
-  shares = lambda x: piece._shares(*piece._delta(x, RewardWindow(1)))
+
+  def shares(x):
+    return piece._shares(*piece._delta(x, RewardWindow(1)))
+
   found = shares(rewards)
   np.testing.assert_allclose(found, [1, 0, 0.4, 0], rtol=1e-6)
   # Units of the reward change nothing; with penalties hints are whole.
@@ -130,7 +133,10 @@ def test_hints_may_need_a_wider_bucket(toy):
   plain = toy.trajectories(
     np.ones((4, 2)), group_size=2, reward_B=np.zeros(4), rewards={}
   )
-  wide = lambda x: jnp.pad(x, ((0, 0), (3, 0)), constant_values=1)
+
+  def wide(x):
+    return jnp.pad(x, ((0, 0), (3, 0)), constant_values=1)
+
   hinted = plain.replace(
     prompt_NP=wide(plain.prompt_NP), prompt_mask_NP=wide(plain.prompt_mask_NP)
   )

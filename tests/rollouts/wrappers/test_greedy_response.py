@@ -4,9 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from configs.worlds import bandit
 from rl_jax import decoding
-from rl_jax.overrides import override
 from rl_jax.pieces.logits.transforms import TopK
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.wrappers.greedy_response import GreedyResponse
@@ -85,16 +83,11 @@ def test_the_likeliest_tokens_are_drawn(tiny):
 
 
 @pytest.mark.slow
-def test_a_run_of_the_bandit(toy, tmp_path):
+def test_a_run_of_the_bandit(toy, tmp_path, make_config):
   """One sample and one greedy response a prompt; only the former trains."""
-  config = bandit.get_config(toy.get_method('remax'))
-  for path, text in {
-    'iterations': '3',
-    'rollout.group_size': '1',
-    'evaluation.every': '0',
-    'verifier.num_workers': '0',
-  }.items():
-    config = override(config, path, text)
+  config = make_config(
+    toy.get_method('remax'), iterations='3', rollout__group_size='1'
+  )
   with jax.set_mesh(mesh.make_mesh(mesh.MeshConfig(), jax.devices()[:1])):
     loop.Trainer(config, str(tmp_path)).run()
   rows = read_jsonl(tmp_path / 'metrics.jsonl')

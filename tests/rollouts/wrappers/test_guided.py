@@ -158,15 +158,18 @@ def test_an_empty_hint_is_twice_the_group(toy):
   assert dataclasses.replace(method, rollout=None) == grpo
   reward = np.array([1.0, 0, 0, 0, 1, 1, 0, 1])
   old = np.linspace(-2, -0.1, 16).reshape(8, 2)
-  made = lambda rows, size, drawn=old: toy.trajectories(
-    np.ones((len(rows), 2)),
-    group_size=size,
-    reward_B=reward[rows],
-    rewards={},
-    logp_behaviour_BT=drawn[rows],
-    logp_ref_BT=old[rows],
-    logp_old_BT=None,
-  )
+
+  def made(rows, size, drawn=old):
+    return toy.trajectories(
+      np.ones((len(rows), 2)),
+      group_size=size,
+      reward_B=reward[rows],
+      rewards={},
+      logp_behaviour_BT=drawn[rows],
+      logp_ref_BT=old[rows],
+      logp_old_BT=None,
+    )
+
   whole = made(np.arange(8), 4)
   first, second = np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7])
   parts = made(first, 2), made(second, 2, drawn=old + 1)

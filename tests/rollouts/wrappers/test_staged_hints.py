@@ -79,7 +79,10 @@ def test_as_many_rounds_as_are_needed(toy):
 def test_no_longer_hint_follows_one_that_is_too_long(toy):
   """b and c have no hint of a half or more; a is right before."""
   rewards = [[WRONG] * 3, [SOLVED, WRONG, WRONG], [WRONG] * 3]
-  short = lambda share: isinstance(share, str) or share < 0.5
+
+  def short(share):
+    return isinstance(share, str) or share < 0.5
+
   found, asked = extend(toy, rewards, short=short)
   assert found == [1, 1, 1] and asked == [[0.25] * 3, ['a', 'b', 'c']]
 

@@ -90,7 +90,7 @@ def test_five_iterations_are_those_of_the_loop(tmp_path):
 
 @pytest.mark.slow
 def test_stale_rollouts_are_those_of_the_loop(tmp_path):
-  """E2 in tokens, E1 in numbers: two iterations behind, two steps in each."""
+  """E2 in tokens, E1 in numbers: a lag of two iterations, two steps in each."""
   sets = (
     'rollout.staleness=2',
     'guards.max_logp_gap=null',
@@ -166,7 +166,7 @@ def test_episodes_are_those_of_the_loop(tmp_path, config, method, sets):
 def test_recorded_episodes_are_those_of_the_loop(tmp_path):
   """E2 in tokens, E1 in numbers; played episodes are those of the evaluation.
 
-  Losses of held-out rows are measured in the loop alone.
+  Losses of held-out rows are measured only in the loop.
   """
   config = configuration.build(
     'recorded_haggling',
@@ -196,7 +196,7 @@ def test_recorded_episodes_are_those_of_the_loop(tmp_path):
 
 
 def test_its_evaluation_goes_through_the_slots(monkeypatch):
-  """As the Evaluator's."""
+  """The evaluation uses the slots, as the Evaluator does."""
 
   def generate(*args, slots, **kwargs):
     raise LookupError(f'{slots} slots')
@@ -267,7 +267,9 @@ def test_only_seed_rate_and_floats_of_the_method_may_differ():
 
 @pytest.mark.slow
 def test_values_of_hyperparameters_run_side_by_side():
-  """E2: each run of a vmapped program is the run alone; the values count."""
+  """E2: each run of a vmapped program is the run by itself; the values
+  count.
+  """
   path = 'method.losses.KLPenalty.coef'
   configs = [make_config('grpo', 0, f'{path}={x}') for x in (0.0, 1.0)]
   tokens, metrics = whole(configs, vectorize=True)

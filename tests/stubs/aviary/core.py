@@ -24,7 +24,10 @@ class Tool(types.SimpleNamespace):
   def from_function(cls, function):
     """A tool of a function with a docstring."""
     info = types.SimpleNamespace(name=function.__name__)
-    dump = lambda mode, by_alias: {'name': function.__name__, 'mode': mode}
+
+    def dump(mode, by_alias):
+      return {'name': function.__name__, 'mode': mode}
+
     return cls(info=info, function=function, model_dump=dump)
 
 
@@ -58,7 +61,10 @@ class _World:
   async def reset(self):
     """(messages, tools)."""
     self.steps = 0
-    dump = lambda mode, by_alias: {'name': 'print_story', 'mode': mode}
+
+    def dump(mode, by_alias):
+      return {'name': 'print_story', 'mode': mode}
+
     told = [Message(content='Write a story')]
     return told, [types.SimpleNamespace(model_dump=dump)]
 

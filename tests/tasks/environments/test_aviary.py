@@ -53,7 +53,7 @@ def test_problems_are_each_one_once():
 
 
 def test_a_call_and_an_answer():
-  """The result is told; the right answer earns 1 and ends the episode."""
+  """The result is observed; the right answer earns 1 and ends the episode."""
   task = make_task()
   question, expression, answer = WordSums().problem(0)
   first, (told, last) = played(task, call(expression), submit(answer))
@@ -79,7 +79,7 @@ def test_wrong_answers_and_expressions():
 
 
 def test_without_the_calculator():
-  """It is no tool of this world; the answer alone counts."""
+  """It is not a tool of this world; only the answer counts."""
   task = make_task(tools='submit')
   answer = WordSums().problem(0).answer
   _, (told, last) = played(task, call('2+3'), submit(answer))
@@ -90,7 +90,10 @@ def test_without_the_calculator():
 def test_equal_answers_have_one_cluster():
   """However they were found; -1 without one, and no such component unasked."""
   task = make_task()
-  cluster = lambda *actions: total(played(task, *actions)[1], 'cluster_id')
+
+  def cluster(*actions):
+    return total(played(task, *actions)[1], 'cluster_id')
+
   seven = answers.cluster_id('7')
   assert cluster(submit('7')) == cluster(call('3+4'), submit('7.0')) == seven
   assert cluster('Hm.', submit('8')) == answers.cluster_id('8') != seven
@@ -127,7 +130,7 @@ def test_recorded_episodes():
   right = calls = 0
   for index in range(200):
     example = task.example('train', index)
-    (logged,) = task.logged(example)
+    (logged,) = task.recorded(example)
     episode = task.make(example)
     assert len(tokenizer.encode(episode.reset(0).observation)) == 7
     for action, told in logged.turns:
@@ -155,7 +158,7 @@ def test_bad_options_are_named(options, text):
 
 
 def test_a_file_of_the_users(tmp_path):
-  """As a user names it, by its path."""
+  """A user names it by its path."""
   path = tmp_path / 'my_sums.py'
   path.write_text(
     'from configs.environments import word_sums\n\n'

@@ -89,7 +89,7 @@ def test_what_is_refused_costs_the_episode(agents, name, actions, expected):
 
 
 def test_a_call_may_begin_a_new_context(agents):
-  """Behind the messages of the first one, if the task says so."""
+  """After the messages of the first one, if the task says so."""
   agent = agents.summarizing
   first, second, last = said(program(agent, rewrites=True), ['12', '4'])
   assert not first[1]['forget']
@@ -102,7 +102,7 @@ def test_a_call_may_begin_a_new_context(agents):
 
 
 def test_new_messages_of_a_chat():
-  """Behind the system's; one of a user at a time."""
+  """After the system's; one of a user at a time."""
   system = {'role': 'system', 'content': 'be'}
   assert new_text([system, USER], [], 'be', True) == 'u'
   assert new_text([USER, SAID, USER], [USER, SAID], '', True) == 'u'

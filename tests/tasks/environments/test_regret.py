@@ -36,7 +36,7 @@ def test_a_latent_for_each_move_is_cfr_of_openspiel():
 def test_mixed_latents_and_their_order():
   """Equal latents stay uniform; order and copies of latents change no move.
 
-  A half-pass latent between pure ones is no new move: moves are near the
+  A half-pass latent between pure ones is not a new move: moves are near the
   equilibrium all the same.
   """
   pytest.importorskip('pyspiel', reason="needs the extra 'games'")

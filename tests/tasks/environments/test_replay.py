@@ -1,4 +1,6 @@
-"""Episodes of every adapter go on in new processes as if nothing happened."""
+"""Episodes of every adapter continue in new processes as if nothing
+happened.
+"""
 
 import dataclasses
 import importlib.util
@@ -82,7 +84,7 @@ def with_tool(function):
 
 
 def make_tasks(folder):
-  """Those of which the package is installed, or has a stand-in."""
+  """The tasks whose package is installed, or has a stand-in."""
   (folder / 'server.py').write_text(SERVER)
   (folder / 'own_tools.py').write_text(OWN.format(folder=folder))
   (folder / 'texts.jsonl').write_text('{"text": "a river"}\n{"text": "a"}')

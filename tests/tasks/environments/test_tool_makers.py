@@ -85,7 +85,7 @@ def test_a_query_writes_no_other_file(database, tmp_path, query):
 
 
 def test_tools_are_made_anew_in_a_worker(database):
-  """Functions that a maker has made are no part of the pickled task."""
+  """Functions that a maker has made are not part of the pickled task."""
   task = WithTools(
     task=Arithmetic(digits=1), functions=(f'sql:{database}',), shown='text'
   )
@@ -199,17 +199,17 @@ def test_a_users_tool_can_ask_how_much_time_is_left():
 
 def test_the_time_of_a_turn_must_be_within_that_of_a_call(database):
   """Else a policy could void its own row."""
-  assert with_tools('calculator', slow_tool).reward_seconds == 0.0
+  assert with_tools('calculator', slow_tool).traits.reward_seconds == 0.0
   for function in ('python', f'sql:{database}'):
     task = with_tools(function)
     assert task.traits.reward_seconds == 7.0
     with pytest.raises(ValueError, match='must exceed 7.0'):
       SessionPool(task, 1, 7.0)
-    assert with_tools(function, turn_seconds=1.0).reward_seconds == 2.0
+    assert with_tools(function, turn_seconds=1.0).traits.reward_seconds == 2.0
 
 
 def test_no_turn_costs_its_row(tmp_path):
-  """Of what takes long, needs much, or ends processes; make test-attacks."""
+  """Calls that take long, need much, or end processes; make test-attacks."""
   texts = attacks.turns(2)
   found, same = attacks.attack(list(texts.values()), str(tmp_path), 0.3)
   assert [one.kind for one in found] == ['ok'] * len(texts)
@@ -228,7 +228,7 @@ def test_no_turn_costs_its_row(tmp_path):
   ],
 )
 def test_code_needs_the_layers_that_hide_files(monkeypatch, missing, refused):
-  """As tests of functions do; tools that run no code need none."""
+  """Tools that run code need them like tests of functions; others need none."""
   report = sandbox.Report((), 'exit', missing)
   monkeypatch.setattr(sandbox, 'run_calls', lambda *_: report)
   task = with_tools('calculator', 'python')

@@ -199,7 +199,7 @@ class ToolIsBrokenError(ValueError):
   ],
 )
 def test_no_result_costs_the_episode(tmp_path, what, expected):
-  """What is no text is told to the policy."""
+  """A result that is not text becomes an error for the policy."""
   task = make_task(tmp_path, functions=(returning,))
   one = task.make(task.example('train', 0))
   one.reset(0)
@@ -237,7 +237,7 @@ def test_no_call_costs_the_episode(tmp_path, text, expected, logged):
 
 
 def test_calls_are_found_in_text():
-  """Several, one without its end, and what is no call."""
+  """Several, one without its end, and what is not a call."""
   text = (
     'First <tool_call>\n{"name": "a", "arguments": {"x": 1}}\n</tool_call>'
     '<tool_call>{"name": 3}</tool_call> <tool_call>{"name": "b"}'
@@ -373,7 +373,7 @@ def test_prompts_show_the_tools(tmp_path):
   assert example.messages[0]['content'].startswith('Be brief.\n\nYou may call')
   assert '"name": "calculator"' in example.messages[0]['content']
   assert [m['role'] for m in example.messages] == ['system', 'user']
-  assert shown.role == 'user' and not example.arguments
+  assert shown.traits.role == 'user' and not example.arguments
   task = make_task(tmp_path)
   assert task.traits.role == 'tool' and task.traits.chat
   tools = task.example('train', 0).arguments['tools']

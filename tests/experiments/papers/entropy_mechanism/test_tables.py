@@ -23,10 +23,13 @@ def test_committed_tables_are_fresh():
 
 def test_differences_are_paired_at_equal_tokens():
   """Both are read at 100 tokens, though one has generated 200."""
-  course = lambda tokens, gain: {
-    'tokens': [0, tokens],
-    **{name: [0.0, gain] for name in entropy_tables.AT_THE_END},
-  }
+
+  def course(tokens, gain):
+    return {
+      'tokens': [0, tokens],
+      **{name: [0.0, gain] for name in entropy_tables.AT_THE_END},
+    }
+
   courses = {
     entropy_tables.BASELINE: {0: course(100, 0.1), 1: course(100, 0.3)},
     'other': {0: course(200, 0.6), 1: course(200, 1.0)},
