@@ -101,10 +101,10 @@ def test_a_file_that_fails_is_named_with_the_line(
 @pytest.mark.parametrize(
   ('text', 'today'),
   [
-    ('from rl_jax.worlds.bandit import Bandit', 'rl_jax.worlds.bandit'),
-    ('import rl_jax.decoding.engine', 'rl_jax.decoding.engine'),
-    ('from rl_jax.decoding import engine', 'rl_jax.decoding.engine'),
-    ('from rl_jax.worlds import Bandit', 'rl_jax.worlds.bandit.Bandit'),
+    ('from rl_jax.tasks.bandit import Bandit', 'rl_jax.worlds.bandit'),
+    ('import rl_jax.rollouts.engine', 'rl_jax.decoding.engine'),
+    ('from rl_jax.rollouts import engine', 'rl_jax.decoding.engine'),
+    ('from rl_jax.tasks import Bandit', 'rl_jax.worlds.bandit.Bandit'),
     (
       'from rl_jax.tasks.base import Logged',
       'rl_jax.tasks.base.RecordedResponse',

@@ -1,4 +1,4 @@
-"""Worlds: small tasks of our own, in which one mechanism can act."""
+"""Worlds: small built-in tasks, in each of which one mechanism can act."""
 
 from rl_jax.worlds.advised_key_door import AdvisedKeyDoor as AdvisedKeyDoor
 from rl_jax.worlds.arithmetic import Arithmetic as Arithmetic
