@@ -130,7 +130,7 @@ def estimate(
 
 
 def _head_gradient(model: transformer.ModelConfig, trainable: Any) -> int:
-  """That of the matrix of the last layer, which XLA for TPU holds twice."""
+  """Returns that of the last matrix, which XLA for TPU holds in two dtypes."""
   if model.platform.name != 'tpu' or 'model' not in trainable:
     return 0
   name = 'embed' if model.tied_embeddings else 'lm_head'

@@ -145,7 +145,7 @@ def test_attention_is_a_kernel(toy, target, kernel):
 
 @pytest.mark.parametrize('target', TARGETS)
 def test_sampled_weights_are_gathered_in_the_compute_dtype(toy, target):
-  """Half the bytes, and half the memory, of weights in float32."""
+  """They take half the bytes, and half the memory, of weights in float32."""
   found = lowered(target, toy.get_method('grpo'), LONG, (1, 4, 1))
   text = found['generate'].compile().as_text() or ''
   shapes = re.findall(r' = f32\[([\d,]+)\]\S* all-gather(?:-done)?\(', text)
@@ -163,7 +163,7 @@ def test_sampled_weights_are_gathered_in_the_compute_dtype(toy, target):
   ],
 )
 def test_attention_with_windows_is_a_kernel(toy, target, kernel, cap):
-  """Of every second layer, as in Gemma; on TPU with a cap of scores."""
+  """One layer of two has a window, as in Gemma; on TPU scores have a cap."""
   shape = dataclasses.replace(
     MODEL, window=64, windowed=(0,), attention_cap=cap
   )
