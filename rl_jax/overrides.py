@@ -460,6 +460,8 @@ def check_types(config: Any, path: str = '') -> None:
     return
   for field in dataclasses.fields(config):
     value, hint = getattr(config, field.name), hints.get(field.name, Any)
+    if _asks_for_pieces(hint) and _is_piece(value):
+      continue  # the method says where its place is
     is_tuple = isinstance(value, tuple)
     kept = tuple(x for x in value if not _is_piece(x)) if is_tuple else value
     if field.init and 'Array' not in str(hint) and not _fits(kept, hint):
