@@ -43,7 +43,6 @@ PIECE_MODULES = (
 # name) of a field. Files, --set and --add may use them; digests still do.
 RENAMED: dict[str | tuple[str, str], str] = {
   'Given': 'RecordedPairs',
-  'Logged': 'RecordedResponse',
   'LoggedEpisodes': 'RecordedEpisodes',
   'LoggedMoves': 'RecordedMoves',
   'ToldKeyDoor': 'NarratedKeyDoor',

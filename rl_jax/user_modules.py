@@ -57,6 +57,8 @@ _MISSING = re.compile(
   r"^No module named '(rl_jax\.[\w.]+)'"
   r"|^cannot import name '(\w+)' from 'rl_jax\b"
 )
+# Classes that files of users import and no file of a run names.
+_RENAMED = {'Logged': 'RecordedResponse'}
 _MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
@@ -332,10 +334,8 @@ def _where_today(error):
   missing = _MISSING.search(str(error))
   if not missing:
     return ''
-  from rl_jax import overrides  # which imports this module
-
   name = (missing[1] or missing[2]).rpartition('.')[2]
-  name = overrides.RENAMED.get(name, name)
+  name = _RENAMED.get(name, name)
   root = os.path.dirname(os.path.abspath(__file__))
   found = []
   for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):

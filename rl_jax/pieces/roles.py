@@ -31,6 +31,7 @@ from typing import (
   dataclass_transform,
 )
 
+import chex
 import jax
 
 from rl_jax.pieces.ops import links
@@ -53,6 +54,16 @@ class LossContext(NamedTuple):
   key: Array = _ABSENT  # of the step and the piece
   state: Any = None  # what `init` or the last call returned
   params: Any = None  # the present values of `init_params`
+
+  def policy_tokens(self) -> tuple[Trajectories, Array, Array]:
+    """(traj, logp [B, T], advantages [B, T]); all have the shape of the mask.
+
+    Raises: AssertionError for another shape.
+    """
+    traj, logp_BT = self.traj, self.stats['logp']
+    adv_BT = traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    return traj, logp_BT, adv_BT
 
 
 class LossOut(NamedTuple):
