@@ -26,6 +26,7 @@ from typing import (
   Any,
   ClassVar,
   NamedTuple,
+  Protocol,
   Self,
   TypeVar,
   dataclass_transform,
@@ -233,6 +234,24 @@ class Pairs(_OncePerRollout):
   def gives(self) -> str | None:
     """The further content of the edges, see `ops.links`; None: not known."""
     return None
+
+
+class _Scaled(Protocol):
+  """What ScaledPairs reads of a subclass."""
+
+  @property
+  def margin_scale(self) -> float: ...
+
+
+class ScaledPairs(Pairs):
+  """Pairs whose margins are `margin_scale`, a field, times gaps of rewards."""
+
+  min_group_size = 2
+
+  @property
+  def gives(self: _Scaled) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
 
 class Aggregation(Piece):
