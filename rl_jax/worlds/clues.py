@@ -88,9 +88,7 @@ class Clues(DrawnTask):
     """(id of the answer i32[B, 1], ones i32[B])."""
     from rl_jax.tasks import device_verifiers
 
-    return device_verifiers.pad_rows(
-      [tokenizer.encode(example.answer) for example in examples]
-    )
+    return device_verifiers.answer_tokens(examples, tokenizer)
 
   def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer
