@@ -203,7 +203,7 @@ def test_thoughts_are_not_judged():
     ({'labels': ('a',), 'values': (1.0,)}, 'two at least'),
     ({'criteria': (('x', 0.0),)}, 'weigh nothing'),
     ({'weight': float('nan')}, 'Judge.weight = nan is outside'),
-    ({'name': 'a b'}, 'no identifier'),
+    ({'name': 'a b'}, 'not an identifier'),
     (
       {'reads': 'value', 'chat': True, 'template': '{response}'},
       "template must be ''",
