@@ -91,6 +91,14 @@ class CreditContext(NamedTuple):
   traj: Trajectories
   state: Any = None  # what `init` or the last call returned
 
+  def per_row(self) -> tuple[Array, Trajectories]:
+    """(credit [B], traj), before a piece tells tokens apart.
+
+    Raises: AssertionError for credit [B, T].
+    """
+    chex.assert_rank(self.credit, 1)
+    return self.credit, self.traj
+
 
 class CreditOut(NamedTuple):
   """The result of a piece that runs once a rollout.
