@@ -17,6 +17,7 @@ import typing
 from typing import Any
 
 from rl_jax import user_modules
+from rl_jax.former_names import RENAMED
 
 # Where --add and --set look for the classes of pieces.
 PIECE_MODULES = (
@@ -39,19 +40,6 @@ PIECE_MODULES = (
   'rl_jax.tasks',
   'rl_jax.worlds',
 )
-# Names of earlier versions -> those of today: of a class, and (class of today,
-# name) of a field. Files, --set and --add may use them; digests still do.
-RENAMED: dict[str | tuple[str, str], str] = {
-  'Given': 'RecordedPairs',
-  'LoggedEpisodes': 'RecordedEpisodes',
-  'LoggedMoves': 'RecordedMoves',
-  'ToldKeyDoor': 'NarratedKeyDoor',
-  ('Arms', 'told'): 'observed',
-  ('BracketPrograms', 'num_logged'): 'num_recorded',
-  ('RecordedEpisodes', 'num_logged'): 'num_recorded',
-  ('RecordedWalks', 'num_logged'): 'num_recorded',
-  ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
-}
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
 FOREIGN = {
   'adam_beta1': 'optimizer.b1',

@@ -23,6 +23,8 @@ import traceback
 import types
 from typing import Any, ClassVar
 
+from rl_jax.former_names import RENAMED
+
 
 @dataclasses.dataclass(frozen=True)
 class UserFile:
@@ -57,8 +59,6 @@ _MISSING = re.compile(
   r"^No module named '(rl_jax\.[\w.]+)'"
   r"|^cannot import name '(\w+)' from 'rl_jax\b"
 )
-# Classes that files of users import and no file of a run names.
-_RENAMED = {'Logged': 'RecordedResponse'}
 _MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
@@ -335,7 +335,7 @@ def _where_today(error):
   if not missing:
     return ''
   name = (missing[1] or missing[2]).rpartition('.')[2]
-  name = _RENAMED.get(name, name)
+  name = RENAMED.get(name, name)
   root = os.path.dirname(os.path.abspath(__file__))
   found = []
   for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):
