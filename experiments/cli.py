@@ -23,7 +23,7 @@ GROUPS = {
   'Measure': ('evaluate', 'prompt_information', 'evaluate_reward', 'influence'),
   'Look': ('report', 'plot', 'table', 'play', 'methods'),
   'Your own code': ('check-piece',),
-  'Models and data': ('import', 'export', 'rollout_rows'),
+  'Models and data': ('import', 'export', 'data', 'rollout_rows'),
   'Hardware': ('plan', 'benchmark'),
 }
 # Command -> program, where the two differ.
