@@ -45,14 +45,18 @@ importlib.import_module('configs')
 sys.path.remove(str(ROOT))
 
 
-def define_flags() -> None:
-  """Defines --config, --method, --set, --add and --reward."""
+def define_flags(required: bool = True) -> None:
+  """Defines --config, --method, --set, --add and --reward.
+
+  required: whether --config must be given; programs that have another source
+  of a configuration call `from_flags` only without it.
+  """
   flags.DEFINE_string(
     'config',
     None,
     'configs/NAME.py or a file of yours with get_config(method), also with '
     '@VARIANT, or a JSON file such as the experiment.json of a run.',
-    required=True,
+    required=required,
   )
   flags.DEFINE_string(
     'method',

@@ -110,12 +110,16 @@ def setting(paper: str, row: Row) -> sweep_runs.Setting:
   return {'config': config, 'method': method, **changes, **more}
 
 
-def changed(setting: sweep_runs.Setting) -> set[str]:
+def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
   """The fields of a setting that are of the size of a run in miniature."""
+  own = {
+    text.partition('=')[0] for row in recipe.rows.values() for text in row.tiny
+  }
+  sized = {*SIZES, *_OF_ROWS, *own}
   return {
     name
     for name in setting
-    if name in SIZES or name in _OF_ROWS or name.startswith('evaluation.sets.')
+    if name in sized or name.startswith('evaluation.sets.')
   }
 
 

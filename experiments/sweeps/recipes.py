@@ -57,9 +57,10 @@ def row_name(paper: str, setting: sweep_runs.Setting, scale: str) -> str | None:
   Of a run at the scale of the paper every change is compared; of one in
   miniature those that are not of its size.
   """
-  sizes = tiny.changed(setting) if scale == 'tiny' else set()
+  recipe = recipe_lib.load(paper)
+  sizes = tiny.changed(recipe, setting) if scale == 'tiny' else set()
   given = {x: y for x, y in setting.items() if x not in sizes | {'seed'}}
-  for name, row in recipe_lib.load(paper).rows.items():
+  for name, row in recipe.rows.items():
     own = tiny.setting(paper, row)
     if given == {x: y for x, y in own.items() if x not in sizes}:
       return name
