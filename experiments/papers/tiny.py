@@ -54,6 +54,7 @@ SIZES = {
   'update.microbatch_prompts': 'null',
   'mesh.data': 1,
   'mesh.fsdp': 1,
+  'mesh.tensor': 1,
   'evaluation.every': 2,
   'evaluation.num_prompts': 4,
   'evaluation.batch_prompts': 4,
