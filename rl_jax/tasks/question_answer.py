@@ -48,14 +48,18 @@ class QuestionAnswer(Task):
   gold: where the right answer is in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer is in the response, prefill included.
+  last_characters: the mark of the answer ('####', 'Answer:', the box or tag)
+    must begin in so many last characters of the response; for modes with a mark
+    (`answers.MARKED`). None: anywhere.
   verifier: 'number' compares plain numbers, integers exactly and others
     within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
     for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
     as '20/4', for problems whose answer is to be computed; 'math' accepts what
     `math_answers` finds equal, a form that is as far evaluated as the right
     answer, unless it is a copy of the question (`math_copies`); 'text' compares
-    stripped text; 'expression' takes the first line of the response as an
-    expression of integers (see `expressions`) whose exact value must be the
+    stripped text; 'squad' compares it without case, punctuation and articles
+    (`answers.squad_form`); 'expression' takes the first line of the response as
+    an expression of integers (see `expressions`) whose exact value must be the
     right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without their own source: the last rows of the file ('last':
@@ -88,8 +92,9 @@ class QuestionAnswer(Task):
   template: PlainTemplate | ChatTemplate = PlainTemplate()
   extract: str = chosen('last_number', answers.MODES)
   verifier: str = chosen(
-    'number', ('number', 'decimal', 'math', 'text', 'expression')
+    'number', ('number', 'decimal', 'math', 'text', 'squad', 'expression')
   )
+  last_characters: int | None = ranged(None, 1)
   tolerance: float = ranged(1e-6, 0.0)
   hold_out: str = chosen('none', ('none', 'last', 'hash'))
   num_validation: int = ranged(0, 0)
@@ -107,6 +112,11 @@ class QuestionAnswer(Task):
       raise ValueError(
         "QuestionAnswer.answer = '', but verifier = 'expression' compares with "
         'a number'
+      )
+    if self.last_characters and self.extract not in answers.MARKED:
+      raise ValueError(
+        f'QuestionAnswer.last_characters = {self.last_characters} with extract '
+        f'= {self.extract!r}, which has no mark: {", ".join(answers.MARKED)}'
       )
     if not rows_lib.fields_of(self.question):
       raise ValueError(
@@ -222,7 +232,7 @@ class QuestionAnswer(Task):
     if self.verifier == 'expression':
       right = answers.parse_number(example.answer)
       return expressions.judged(text, right, self.clusters)
-    found = answers.extract(text, self.extract)
+    found = answers.extract(text, self.extract, self.last_characters)
     question = example.meta.get('question', '')
     rights = example.meta.get(_ANSWERS, (example.answer,))
     solved = (
@@ -232,7 +242,9 @@ class QuestionAnswer(Task):
     )
     components = {
       base.OUTCOME: float(solved),
-      'format': float(answers.well_formed(text, self.extract)),
+      'format': float(
+        answers.well_formed(text, self.extract, self.last_characters)
+      ),
     }
     if self.clusters:
       same = example.answer if solved else found
@@ -249,6 +261,8 @@ class QuestionAnswer(Task):
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
+    if self.verifier == 'squad':
+      return answers.squad_form(found) == answers.squad_form(gold)
     if self.verifier == 'decimal' and answers.is_quotient(found):
       return False
     if self.verifier in ('number', 'decimal'):
@@ -406,6 +420,6 @@ def _solutions(record, where, reading):
 
 
 def _parses(right, verifier):
-  if verifier == 'text' or answers.parse_number(right) is not None:
+  if verifier in ('text', 'squad') or answers.parse_number(right) is not None:
     return True
   return verifier == 'math' and bool(math_forms.parse_math(right))
