@@ -27,7 +27,7 @@ from rl_jax.tasks import Aviary
 
 def get_config(method: Method) -> ExperimentConfig:
   """64 episodes an iteration, of at most three turns."""
-  turns, spoken, told = 3, 9, 7
+  turns, spoken, observed = 3, 9, 7
   config = lookup.get_config(method)
   return dataclasses.replace(
     config,
@@ -45,9 +45,9 @@ def get_config(method: Method) -> ExperimentConfig:
       config.rollout,
       num_prompts=8,
       max_prompt_tokens=7,
-      max_response_tokens=turns * spoken + (turns - 1) * told,
+      max_response_tokens=turns * spoken + (turns - 1) * observed,
       turns=TurnConfig(
-        max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
+        max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=observed
       ),
     ),
     evaluation=EvaluationConfig(

@@ -24,7 +24,7 @@ from rl_jax.tasks import MiniGrid
 
 def get_config(method: Method) -> ExperimentConfig:
   """128 episodes an iteration, of at most 12 turns."""
-  turns, told = 12, 12
+  turns, observed = 12, 12
   config = lookup.get_config(method)
   return dataclasses.replace(
     config,
@@ -36,10 +36,10 @@ def get_config(method: Method) -> ExperimentConfig:
     ),
     rollout=dataclasses.replace(
       config.rollout,
-      max_prompt_tokens=5 + told,
-      max_response_tokens=turns + (turns - 1) * told,
+      max_prompt_tokens=5 + observed,
+      max_response_tokens=turns + (turns - 1) * observed,
       turns=TurnConfig(
-        max_turns=turns, max_turn_tokens=1, max_observation_tokens=told
+        max_turns=turns, max_turn_tokens=1, max_observation_tokens=observed
       ),
     ),
     evaluation=EvaluationConfig(every=40, num_prompts=100, num_samples=4),

@@ -3,7 +3,7 @@
   python -m experiments.train --config=configs/kuhn.py --method=spiral
     --set=method.aggregation.length=2.0
     --add='method.losses=EntropyBonus(coef=0.2)' --workdir=runs/kuhn
-  python -m experiments.exploitability --checkpoint=runs/kuhn
+  python -m experiments.tools.exploitability --checkpoint=runs/kuhn
 Cost: about 4 minutes on 2 CPU cores. Needs the extra 'games'.
 Expected: nash_conv 0.30 +- 0.14 after 200 iterations (five seeds; 0.92 of
   uniform legal actions, 0 at the equilibrium), with seed 0 0.26, 0.34, 0.29,

@@ -27,7 +27,7 @@ def get_config(method: Method) -> ExperimentConfig:
       task=dataclasses.replace(config.task, num_train=1000),
       noise=0.5,
       turns=config.rollout.turn_limits.max_turns,
-      num_logged=1,
+      num_recorded=1,
       turn_ends=False,
     ),
     rollout=dataclasses.replace(

@@ -27,7 +27,7 @@ from rl_jax.tasks import RecordedWalks
 
 def get_config(method: Method) -> ExperimentConfig:
   """16 walks a step, of 200; 100 missions are played greedily."""
-  turns, spoken, told = 7, 2, 20
+  turns, spoken, observed = 7, 2, 20
   config = babyai.get_config(method)
   return dataclasses.replace(
     config,
@@ -36,7 +36,7 @@ def get_config(method: Method) -> ExperimentConfig:
       task=dataclasses.replace(config.task, num_train=200),
       noise=0.0,
       turns=turns,
-      num_logged=1,
+      num_recorded=1,
     ),
     model=ModelSource(path='models/smollm2'),
     rollout=dataclasses.replace(
@@ -47,7 +47,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_prompt_tokens=26,
       max_response_tokens=118,  # of the longest of the walks
       turns=TurnConfig(
-        max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=told
+        max_turns=turns, max_turn_tokens=spoken, max_observation_tokens=observed
       ),
     ),
     update=UpdateConfig(minibatch_prompts=16, microbatch_prompts=4),

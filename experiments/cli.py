@@ -19,8 +19,8 @@ import rl_jax
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Heading -> the commands below it on the help page.
 GROUPS = {
-  'Train': ('quickstart', 'train', 'sft', 'pipeline', 'sweep', 'search'),
-  'Measure': ('evaluate', 'prompt_information', 'evaluate_reward', 'influence'),
+  'Train': ('quickstart', 'train', 'sft', 'pipeline', 'sweep'),
+  'Measure': ('evaluate', 'evaluate_reward'),
   'Look': ('report', 'plot', 'table', 'play', 'methods'),
   'Your own code': ('check-piece',),
   'Models and data': ('import', 'export', 'rollout_rows'),
@@ -36,9 +36,9 @@ _HELP = ('', 'help', '-h', '-help', '--help')
 
 
 def programs() -> dict[str, str]:
-  """Name -> first line of the docstring, of all programs of this folder."""
+  """Name -> first line of its docstring, of programs that serve no paper."""
   found = {}
-  for path in sorted(FOLDER.glob('*.py')):
+  for path in sorted((*FOLDER.glob('*.py'), *FOLDER.glob('tools/*.py'))):
     text = path.read_text(encoding='utf-8')
     if "if __name__ == '__main__':" in text and path.stem != 'cli':
       docstring = ast.get_docstring(ast.parse(text)) or ''
@@ -79,7 +79,8 @@ def program_of(command: str) -> str:
   name = command.replace('-', '_')
   name = SHORT.get(name, name)
   if name in known:
-    return f'experiments.{name}'
+    tool = (FOLDER / 'tools' / f'{name}.py').is_file()
+    return f'experiments.tools.{name}' if tool else f'experiments.{name}'
   path = FOLDER / (name.replace('.', os.sep) + '.py')
   if '.' in name and path.is_file():  # of a paper
     return f'experiments.{name}'

@@ -9,7 +9,7 @@ experiments/rewards/reward_bench.py. Pairs may also be conversations or have
 their prompt in front of both responses, as tasks.PreferenceRows reads them.
 The mean and the standard deviation of all scores are printed for
 RewardModel(center=..., scale=...), and how well sigmoid(difference of two
-scores) is calibrated, see experiments/rewards/calibration.py. --chat reads
+scores) is calibrated, see calibration. --chat reads
 prompts that are texts as a user's turn in the template of the model.
 --scores_out writes the rows with the scores, as tasks.PreferenceRows reads
 them: {prompt, chosen, rejected, score_chosen, score_rejected} if all rows are
@@ -23,7 +23,7 @@ is taken by the product, the least and the last of its steps' scores, too.
 --step_end='' takes steps as they are, for models that tasks.StepRows trained.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 from typing import Any
@@ -33,10 +33,10 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.rewards import calibration, process_bench, reward_bench
+from experiments.rewards import reward_bench
 from experiments.rewards import step_labels as labels
-from rl_jax.data.completions import closing_ids, encode_logged
-from rl_jax.data.recorded import logged_rows
+from rl_jax.data.completions import closing_ids, encode_recorded
+from rl_jax.data.recorded import recorded_rows
 from rl_jax.judging.step_labels import step_labels
 from rl_jax.learning.final_values import final_values, token_values
 from rl_jax.learning.statistics import Forward
@@ -44,7 +44,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import preference_forms, templates
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.preference_forms import STEP_END, Text
 from rl_jax.tasks.sources import BadRowError
 
@@ -133,21 +133,21 @@ def by_comparisons(loaded) -> dict[str, Any]:
     'score_mean': float(found.mean()),
     'score_std': float(found.std()),
     'completions': len(found),
-    **calibration.of_gaps(gaps),
+    **calibration(gaps),
   }
 
 
 def scored_rows(
-  comparisons: list[Comparison], found: list[float]
+  comparisons: list[Comparison], results: list[float]
 ) -> list[dict[str, Any]]:
   """{prompt, responses, scores}, the right responses first.
 
-  found: the scores of all responses, in the order of the comparisons.
+  results: the scores of all responses, in the order of the comparisons.
   """
   rows, at = [], 0
   for one in comparisons:
     texts, more = [*one.right, *one.wrong], dict(one.arguments)
-    own = found[at : at + len(texts)]
+    own = results[at : at + len(texts)]
     fields = {'tools': more.pop('tools', None), 'chat_template_kwargs': more}
     fields = {name: value for name, value in fields.items() if value}
     rows.append(
@@ -178,8 +178,8 @@ def by_steps(loaded) -> dict[str, Any]:
   found = step_scores(
     model, params, tokenizer, texts, _CHAT.value, _BATCH.value
   )
-  predicted = [process_bench.first_error(x, _THRESHOLD.value) for x in found]
-  result = process_bench.f1(predicted, [row[2] for row in rows])
+  predicted = [first_error(x, _THRESHOLD.value) for x in found]
+  result = f1(predicted, [row[2] for row in rows])
   right = [row[3] for row in rows if row[3] is not None]
   if len(right) == len(rows):
     result |= labels.best_of([row[0] for row in rows], right, found)
@@ -250,7 +250,7 @@ def read(path: str) -> list[Comparison]:
     )
     if turns or (record.get('prompt') is None and all(sides)):
       prompt, pair = preference_forms.parse(record, 'pair', where)
-      right, wrong = ([logged.messages or logged.text] for logged in pair)
+      right, wrong = ([recorded.messages or recorded.text] for recorded in pair)
     else:
       right = _texts(record, 'chosen', where)
       wrong = _texts(record, 'rejected', where)
@@ -296,8 +296,8 @@ def scores(model, params, tokenizer, pairs, chat, batch_size) -> np.ndarray:
   if chat and model.unscored_id is not None:  # as `transformers` reads chats
     more = closing_ids(tokenizer)
     encoded = [
-      (prompt, (logged, [*ids, *more], [*trained, *(True for _ in more)]))
-      for prompt, (logged, ids, trained) in encoded
+      (prompt, (recorded, [*ids, *more], [*trained, *(True for _ in more)]))
+      for prompt, (recorded, ids, trained) in encoded
     ]
   return _values(final_values, model, params, encoded, batch_size)
 
@@ -309,10 +309,12 @@ def step_scores(
   encoded = []
   for prompt, steps in rows:
     zeros = tuple(0.0 for _ in steps)
-    logged = Logged(text=''.join(steps), steps=steps, step_labels=zeros)
-    encoded.append(_encoded(tokenizer, chat, prompt, logged))
+    recorded = RecordedResponse(
+      text=''.join(steps), steps=steps, step_labels=zeros
+    )
+    encoded.append(_encoded(tokenizer, chat, prompt, recorded))
   values = _values(token_values, model, params, encoded, batch_size)
-  records = [logged for _, (logged, *_) in encoded]
+  records = [recorded for _, (recorded, *_) in encoded]
   ends = step_labels(records, tokenizer, values.shape[1]) >= 0
   probability = 1 / (1 + np.exp(-values))
   return [row[end] for row, end in zip(probability, ends, strict=True)]
@@ -343,14 +345,14 @@ def _values(function, model, params, encoded, batch_size):
       prompt[row, P - len(ids) :] = ids
       mask[row, P - len(ids) :] = 1
     arrays = (prompt, mask, np.arange(batch_size, dtype=np.int32))
-    traj = logged_rows(arrays, [[record] for _, record in padded], T)
+    traj = recorded_rows(arrays, [[record] for _, record in padded], T)
     values = score(Forward(model=model), params, jax.device_put(traj))
     found.append(np.asarray(values)[: len(part)])
   return np.concatenate(found)
 
 
 def _encoded(tokenizer, chat, prompt, response, arguments=None):
-  """(ids of the prompt, the record) of a text, of messages or of a Logged."""
+  """(ids of the prompt, the record) of a text, of messages or of a record."""
   fields: dict[str, Any] = {'prompt': '', 'answer': '', 'id': 0}
   if not isinstance(prompt, str):
     fields |= {'messages': prompt, 'arguments': arguments or {}}
@@ -358,13 +360,63 @@ def _encoded(tokenizer, chat, prompt, response, arguments=None):
     fields['messages'] = ({'role': 'user', 'content': prompt},)
   else:
     fields['prompt'] = prompt
-  example, logged = Example(**fields), response
+  example, recorded = Example(**fields), response
   if isinstance(response, str):
-    logged = Logged(text=response)
-  elif not isinstance(response, Logged):
-    logged = Logged(messages=response)
+    recorded = RecordedResponse(text=response)
+  elif not isinstance(response, RecordedResponse):
+    recorded = RecordedResponse(messages=response)
   ids = templates.encode_prompt(example, tokenizer)
-  return ids, (logged, *encode_logged(example, logged, tokenizer))
+  return ids, (recorded, *encode_recorded(example, recorded, tokenizer))
+
+
+BINS = 10  # of equal width, from 0.5 to 1
+
+
+def calibration(gaps: Sequence[float]) -> dict[str, float]:
+  """pairwise_accuracy, pairwise_nll and calibration_error of s_right - s_wrong.
+
+  p = sigmoid(s_right - s_wrong) is the probability that the model gives to the
+  label of a comparison. The confidence of its own choice is max(p, 1 - p), and
+  it is calibrated if choices of confidence c are right in the fraction c of
+  cases.
+
+    calibration_error = sum over bins of n_bin / n |mean confidence - accuracy|
+
+  Equal scores are half right. nll is the mean of -log p, in nats.
+  """
+  gap = np.asarray(gaps, np.float64)
+  right = 0.5 * (1 + np.sign(gap))
+  confidence = 1 / (1 + np.exp(-np.abs(gap)))
+  place = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
+  differences = np.bincount(place, confidence - right, BINS)
+  return {
+    'pairwise_accuracy': float(right.mean()),
+    'pairwise_nll': float(np.logaddexp(0, -gap).mean()),
+    'calibration_error': float(np.abs(differences).sum() / len(gap)),
+  }
+
+
+def first_error(scores: Sequence[float] | np.ndarray, threshold: float) -> int:
+  """The first step whose score lies below the threshold; -1: none."""
+  below = [i for i, score in enumerate(scores) if score < threshold]
+  return below[0] if below else -1
+
+
+def f1(predicted: Sequence[int], label: Sequence[int]) -> dict[str, float]:
+  """Accuracies on responses with an error and without, and 2 a b / (a + b).
+
+  F1 is 0 where both accuracies are. NaN without responses of a kind.
+  Source: QwenLM/ProcessBench, code/run_eval.py (by a digest of the code).
+  """
+  label_N = np.asarray(label)
+  same, wrong = np.asarray(predicted) == label_N, label_N >= 0
+
+  def mean(x):
+    return float(x.mean()) if x.size else float('nan')
+
+  a, b = mean(same[wrong]), mean(same[~wrong])
+  score = 0.0 if a + b == 0 else 2 * a * b / (a + b)
+  return {'acc_error': a, 'acc_correct': b, 'f1': score}
 
 
 if __name__ == '__main__':

@@ -118,14 +118,14 @@ def evaluate(
     if opponent:
       rules = {OPPONENT: Loaded(path=opponent)}
       params = {**params, 'policies': loaded_policies.read(rules, policy, mesh)}
-    verifier = assembly.make_verifier(
+    runner = assembly.make_runner(
       config, None, tokenizer, mesh, split=config.evaluation.split
     )
-    with contextlib.closing(verifier):
+    with contextlib.closing(runner):
       evaluator = assembly.make_evaluator(
         config,
         policy,
-        verifier,
+        runner,
         mesh,
         judges=make_judges(config, policy, mesh, assembly.run_key(seed, mesh)),
         seed=seed,

@@ -14,7 +14,6 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.models.partner_source import Partner
 from rl_jax.models.reward_source import RewardModel
 from rl_jax.models.source import ModelSource
-from rl_jax.records import metric_names
 from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
 from rl_jax.records.trackers import TrackingConfig
 from rl_jax.records.trackers import check as check_trackers
@@ -309,7 +308,7 @@ def validate(config: ExperimentConfig) -> None:
   _check_method(config, config.method)
   rollout_checks.check(config)
   check_trackers(config.tracking)
-  metric_names.check_stopping(
+  check_stopping_metric(
     config.stopping.metric, config.evaluation.every, config.method
   )
   if config.stopping.target is not None and config.stopping.metric is None:
@@ -466,3 +465,32 @@ def _check_device_verifier(config: ExperimentConfig) -> None:
         f'{field} = {value!r} with verifier.on_device = True: device verifiers '
         'have no workers, and support only the end token'
       )
+
+
+# The first words of the names of metrics: WORD/NAME.
+METRIC_WORDS = (
+  *('batch', 'episode', 'evaluation', 'influence', 'policy', 'preference'),
+  *('reward', 'rollout', 'time', 'train', 'value'),
+)
+
+
+def check_stopping_metric(name: str | None, every: int, method: Any) -> None:
+  """Raises ValueError if no row of a run could have the metric.
+
+  What follows the word is known when the first row is; metrics of pieces that
+  are not of rl_jax may have any name. every: iterations between evaluations.
+  """
+  if name is None:
+    return
+  word = name.partition('/')[0]
+  modules = {type(piece).__module__ for _, piece in method.pieces()}
+  closed = all(module.startswith('rl_jax.') for module in modules)
+  if word not in METRIC_WORDS and closed:
+    raise ValueError(
+      f'stopping.metric = {name!r}: metrics begin with one of '
+      f'{", ".join(METRIC_WORDS)}, and a slash'
+    )
+  if word == 'evaluation' and not every:
+    raise ValueError(
+      f'stopping.metric = {name!r}, but evaluation.every = 0: never evaluated'
+    )

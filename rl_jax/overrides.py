@@ -43,6 +43,14 @@ PIECE_MODULES = (
 # name) of a field. Files, --set and --add may use them; digests still do.
 RENAMED: dict[str | tuple[str, str], str] = {
   'Given': 'RecordedPairs',
+  'Logged': 'RecordedResponse',
+  'LoggedEpisodes': 'RecordedEpisodes',
+  'LoggedMoves': 'RecordedMoves',
+  'ToldKeyDoor': 'NarratedKeyDoor',
+  ('Arms', 'told'): 'observed',
+  ('BracketPrograms', 'num_logged'): 'num_recorded',
+  ('RecordedEpisodes', 'num_logged'): 'num_recorded',
+  ('RecordedWalks', 'num_logged'): 'num_recorded',
   ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
 }
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.

@@ -52,6 +52,11 @@ class NotImported:
   why: ClassVar[str]  # the text of the error
 
 
+# What an import of the library lacks: a module, or a name in one.
+_MISSING = re.compile(
+  r"^No module named '(rl_jax\.[\w.]+)'"
+  r"|^cannot import name '(\w+)' from 'rl_jax\b"
+)
 _MOST_FILES = 200  # of a folder, in which a class is looked for
 
 _files: dict[str, UserFile] = {}  # by module name
@@ -316,7 +321,32 @@ def _imported(name, typed):
     text = error.msg if isinstance(error, ImportError | SyntaxError) else error
     raise ValueError(
       f'{typed} cannot be imported: {type(error).__name__}: {text}{where}'
+      f'{_where_today(error)}'
     ) from error
+
+
+def _where_today(error):
+  """Where a module or class of an earlier version is today, or ''."""
+  if not isinstance(error, ImportError):
+    return ''
+  missing = _MISSING.search(str(error))
+  if not missing:
+    return ''
+  from rl_jax import overrides  # which imports this module
+
+  name = (missing[1] or missing[2]).rpartition('.')[2]
+  name = overrides.RENAMED.get(name, name)
+  root = os.path.dirname(os.path.abspath(__file__))
+  found = []
+  for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):
+    module = path.removeprefix(os.path.dirname(root) + os.sep)
+    module = module.removesuffix('.py').replace(os.sep, '.')
+    with open(path, encoding='utf-8') as file:
+      if re.search(rf'^class {name}\b', file.read(), re.M):
+        found.append(f'{module}.{name}')
+    if module.endswith(f'.{name}'):
+      found.append(module)
+  return f'; today it is {" or ".join(found)}' if found else ''
 
 
 def _check_allowed(typed):

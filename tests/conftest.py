@@ -211,7 +211,7 @@ def _played():
 
 @pytest.fixture(scope='session')
 def make_episodes():
-  """The function of tests/played.py: (task, tokenizer, turns) -> Episodes."""
+  """The function of tests/played.py, which makes an EpisodeRunner."""
   return _load('played').make_episodes
 
 

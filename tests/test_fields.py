@@ -7,6 +7,7 @@ a field, a value and what the error says of it.
 import ast
 import dataclasses
 import importlib
+import inspect
 import math
 import pathlib
 import pkgutil
@@ -32,7 +33,8 @@ def all_classes():
     for value in vars(importlib.import_module(info.name)).values():
       if isinstance(value, type) and dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
-        if any(f.metadata.keys() & {RANGE, CHOICES} for f in fields):
+        ranged = any(f.metadata.keys() & {RANGE, CHOICES} for f in fields)
+        if ranged and not inspect.isabstract(value):
           found.setdefault(value.__name__, []).append(value)
   return {name: list(dict.fromkeys(kinds)) for name, kinds in found.items()}
 

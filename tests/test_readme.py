@@ -107,7 +107,7 @@ def test_profile_is_that_of_the_worlds():
 
 def test_script_learns(capsys):
   """The script without the loop runs, and its reward rises."""
-  runpy.run_path(str(ROOT / 'experiments/pieces_without_loop.py'))
+  runpy.run_path(str(ROOT / 'experiments/tools/pieces_without_loop.py'))
   rewards = re.findall(r'reward ([\d.]+)', capsys.readouterr().out)
   assert len(rewards) == 4
   assert float(rewards[-1]) > 0.8 > float(rewards[0])

@@ -98,6 +98,35 @@ def test_a_file_that_fails_is_named_with_the_line(
   assert not user_modules.files() and 'bad' not in sys.modules
 
 
+@pytest.mark.parametrize(
+  ('text', 'today'),
+  [
+    ('from rl_jax.tasks.bandit import Bandit', 'rl_jax.worlds.bandit'),
+    ('import rl_jax.rollouts.engine', 'rl_jax.decoding.engine'),
+    ('from rl_jax.rollouts import engine', 'rl_jax.decoding.engine'),
+    ('from rl_jax.tasks import Bandit', 'rl_jax.worlds.bandit.Bandit'),
+    (
+      'from rl_jax.tasks.base import Logged',
+      'rl_jax.tasks.base.RecordedResponse',
+    ),
+  ],
+)
+def test_what_has_moved_is_named_where_it_is(
+  user_modules, tmp_path, text, today
+):
+  """A file of the user imports what an earlier version had elsewhere."""
+  (tmp_path / 'former.py').write_text(text)
+  with pytest.raises(ValueError, match=f'; today it is {re.escape(today)}$'):
+    user_modules.add(str(tmp_path / 'former.py'))
+
+
+def test_what_was_never_there_gets_no_hint(user_modules, tmp_path):
+  """No module and no class has the name."""
+  (tmp_path / 'wrong.py').write_text('from rl_jax.tasks import Bandot')
+  with pytest.raises(ValueError, match=r'wrong\.py:1\)$'):
+    user_modules.add(str(tmp_path / 'wrong.py'))
+
+
 def test_what_is_not_there_is_named_as_it_was_typed(user_modules):
   with pytest.raises(FileNotFoundError, match=r'^\./none/x.py: no such file'):
     user_modules.add('./none/x.py')

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.flags import configuration
 from experiments.papers.worlds import where
-from rl_jax.data.recorded import LoggedSet, LoggedSource, logged_rows
+from rl_jax.data.recorded import RecordedSet, RecordedSource, recorded_rows
 from rl_jax.decoding.rounding import rounded
 from rl_jax.judging.verifiers import token_inputs
 from rl_jax.models import params as params_lib
@@ -120,9 +120,9 @@ def world(name, mismatched=False):
   texts = texts_of(name, task, examples)
   rows = list(zip(np.repeat(examples, SAMPLES), texts, strict=True))
   targets = [[*tokenizer.encode(text), 1] for text in texts]
-  written = [(base.Logged(), x[:TOKENS], True) for x in targets]
+  written = [(base.RecordedResponse(), x[:TOKENS], True) for x in targets]
   groups = [written[n : n + SAMPLES] for n in range(0, len(rows), SAMPLES)]
-  traj = logged_rows(tuple(arrays), groups, TOKENS)
+  traj = recorded_rows(tuple(arrays), groups, TOKENS)
   finished = [len(ids) <= TOKENS for ids in targets]
   rewards = [
     task.reward(e, text if done else '')
@@ -158,10 +158,10 @@ def recorded(config, tokenizer, mismatched):
   """
   rollout, rng = config.rollout, np.random.default_rng(0)
   limits = dict(max_response_tokens=rollout.max_response_tokens)
-  data = LoggedSet(
+  data = RecordedSet(
     config.task, 'train', tokenizer, rollout.max_prompt_tokens, **limits
   )
-  source = LoggedSource(data, None, None, None, PAIRS, mismatched)
+  source = RecordedSource(data, None, None, None, PAIRS, mismatched)
   traj, _ = source.read(np.arange(PAIRS), 0)
   B, T = traj.response_BT.shape
   sampled_B = traj.row_id_B2[:, 0] >= PAIRS * 2 // 3

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import Aviary, answers, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.tasks.environments.calculator_tool import calculator as calculated
 
@@ -87,7 +87,7 @@ class RecordedSums(Aviary):
   by_hand: float = ranged(0.3, 0.0, 1.0)
   careless: float = ranged(0.5, 0.0, 1.0)
 
-  def logged(self, example: Example) -> tuple[Logged]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse]:
     """The episode; of a wrong answer, too, the likelihood is learned."""
     place = example.meta['place']
     problem = WordSums(**self.options).problem(place)
@@ -103,19 +103,19 @@ class RecordedSums(Aviary):
       if stream.uniform() < self.careless:
         expression = _SIGN.sub(stream.choice('+-*'), expression)
       call = f'{CALL}{expression}{CLOSE}'
-      told = episode.step(call).observation
-      assert isinstance(told, str)  # a game's is one for each player
-      turns.append((call, told))
-      result = _RESULT.search(told)
+      observed = episode.step(call).observation
+      assert isinstance(observed, str)  # a game's is one for each player
+      turns.append((call, observed))
+      result = _RESULT.search(observed)
       assert result is not None
       answer = result[0]
     episode.close()
     turns.append((f'{SUBMIT}{answer}{CLOSE}', ''))
-    return (Logged(turns=tuple(turns), turn_ends=True),)
+    return (RecordedResponse(turns=tuple(turns), turn_ends=True),)
 
   def target(self, example: Example) -> str:
     """What the player says first."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
 
 @functools.cache
@@ -168,9 +168,9 @@ def _environment():
       if not getattr(action, 'tool_calls', ()):
         return self.default_no_tool_calls_response
       self.reward = 0.0
-      told = await self.exec_tool_calls(
+      observed = await self.exec_tool_calls(
         action, state=self, handle_tool_exc=True
       )
-      return told, self.reward, self.done, False
+      return observed, self.reward, self.done, False
 
   return Asking

@@ -17,8 +17,8 @@ Pieces: Lagrangian(components=('outcome', 'format'), thresholds=(0.9, 0.9),
 Headline: unverified.
 Evidence: verified in code (tedmoskovitz/ConstrainedRL4LMs constrained_ppo.py).
 Paper and code: its search of thresholds by Nelder-Mead, which trains a policy
-  for every point, is experiments.search. The unsquashed branch of the code
-  drops the first multiplier.
+  for every point, is experiments.tools.search. The unsquashed branch of the
+  code drops the first multiplier.
 Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=constrained_rlhf --set=model.path=runs/chain_warm
   --set=model.value_head=True --set=model.num_values=3

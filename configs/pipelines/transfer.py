@@ -3,7 +3,7 @@
 A decoder learns to draw legal moves of Kuhn poker and TicTacToe. Self-play in
 one of them continues from there, and both results play both games against that
 start: sample_reward/reward of drawn games. How exploitable they are in Kuhn
-poker is exact: python -m experiments.exploitability
+poker is exact: python -m experiments.tools.exploitability
   --checkpoint=runs/transfer/tic_tac_toe --config=configs/kuhn.py
 Command: python -m experiments.pipeline --pipeline=transfer
   --workdir=runs/transfer

@@ -20,7 +20,7 @@ _SMALL = (
 )
 # With the end of the turn, and the iterations of their clones.
 _TOKENS, _ITERATIONS = {'word': 6, 'phrase': 14}, {'word': 120, 'phrase': 180}
-_TURNS, _TOLD = 10, 4  # of a walk; tokens after each turn
+_TURNS, _OBSERVED = 10, 4  # of a walk; tokens after each turn
 
 
 def _letters(name: str, noise: float, steps: int) -> list[Stage]:
@@ -55,7 +55,7 @@ def _words(name: str) -> Stage:
     name=name,
     flags=(
       *(_CONFIG, '--method=sft', *_SMALL, '--workdir={out}'),
-      f'--set=task=RecordedWalks(task={task},noise=1.0,num_logged=1,'
+      f'--set=task=RecordedWalks(task={task},noise=1.0,num_recorded=1,'
       f'turns={_TURNS})',
       *('--set=rollout.num_prompts=64', '--set=rollout.group_size=1'),
       *(
@@ -64,7 +64,7 @@ def _words(name: str) -> Stage:
       ),
       f'--set=rollout.turns.max_turns={_TURNS}',
       f'--set=rollout.turns.max_turn_tokens={tokens}',
-      f'--set=rollout.max_response_tokens={_TURNS * (tokens + _TOLD)}',
+      f'--set=rollout.max_response_tokens={_TURNS * (tokens + _OBSERVED)}',
       *(f'--set=iterations={steps}', '--set=optimizer.warmup_steps=10'),
       *('--set=optimizer.learning_rate=5e-3', '--set=evaluation.every=0'),
     ),

@@ -18,12 +18,12 @@ from rl_jax.models import critic, presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.verification.pool import VerifierConfig
-from rl_jax.worlds import LoggedEpisodes
+from rl_jax.worlds import RecordedEpisodes
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """128 episodes an iteration, in groups of four."""
-  task = LoggedEpisodes()
+  task = RecordedEpisodes()
   values = method.reads_values
   return ExperimentConfig(
     iterations=200,

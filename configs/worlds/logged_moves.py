@@ -19,14 +19,14 @@ from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.verification.pool import VerifierConfig
-from rl_jax.worlds import LoggedMoves
+from rl_jax.worlds import RecordedMoves
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """512 answers an iteration, of one letter."""
   return ExperimentConfig(
     iterations=150,
-    task=LoggedMoves(),
+    task=RecordedMoves(),
     method=method,
     model=ModelSource(
       config=presets.small(

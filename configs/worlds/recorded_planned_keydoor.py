@@ -33,7 +33,7 @@ def get_config(method: Method) -> ExperimentConfig:
       task=dataclasses.replace(config.task, num_train=2000),
       noise=0.7,
       turns=turns,
-      num_logged=1,
+      num_recorded=1,
       turn_ends=False,
     ),
     model=ModelSource(

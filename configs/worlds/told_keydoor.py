@@ -15,7 +15,7 @@ import dataclasses
 from configs.worlds import keydoor
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.worlds import ToldKeyDoor
+from rl_jax.worlds import NarratedKeyDoor
 
 
 def get_config(method: Method) -> ExperimentConfig:
@@ -26,7 +26,7 @@ def get_config(method: Method) -> ExperimentConfig:
   )
   return dataclasses.replace(
     config,
-    task=ToldKeyDoor(reward_weights={'outcome': 1.0}),
+    task=NarratedKeyDoor(reward_weights={'outcome': 1.0}),
     rollout=dataclasses.replace(
       config.rollout, max_response_tokens=6 * turns.max_turns, turns=turns
     ),

@@ -47,12 +47,12 @@ MODEL = models.ModelConfig(
 )
 
 
-def relative(found, expected) -> float:
+def relative(result, expected) -> float:
   """||found - expected|| / ||expected|| over all arrays of two trees."""
   pairs = [
     (np.asarray(x, np.float64), np.asarray(y, np.float64))
     for x, y in zip(
-      jax.tree.leaves(found), jax.tree.leaves(expected), strict=True
+      jax.tree.leaves(result), jax.tree.leaves(expected), strict=True
     )
   ]
   return float(

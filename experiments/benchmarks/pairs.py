@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from configs.methods import dpo
-from rl_jax.data.recorded import logged_rows
+from rl_jax.data.recorded import recorded_rows
 from rl_jax.learning import batch as batch_lib
 from rl_jax.learning import score as score_lib
 from rl_jax.learning import update as update_lib
@@ -23,7 +23,7 @@ from rl_jax.planning import costs
 from rl_jax.runs import assembly
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks.base import Logged
+from rl_jax.tasks.base import RecordedResponse
 
 STAGE = 'pairs'
 SHAPE = costs.Shape(32, 2, 128, 64)  # pairs, rows, prompt and response tokens
@@ -38,7 +38,7 @@ class Pairs:
     tokens = rng.integers(
       0, cfg.vocab_size, (shape.num_prompts, 2, shape.new_tokens)
     )
-    labels = [Logged(label=1), Logged(label=0, reward=0.0)]
+    labels = [RecordedResponse(label=1), RecordedResponse(label=0, reward=0.0)]
     trained = [True] * shape.new_tokens
     records = [
       [(label, row, trained) for label, row in zip(labels, pair, strict=True)]
@@ -51,9 +51,9 @@ class Pairs:
       np.ones(prompts, np.float32),
       groups,
     )
-    whole = mesh_lib.replicated(mesh)
-    rows = logged_rows(arrays, records, shape.new_tokens)
-    self._rows, self._groups = jax.device_put((rows, groups), whole)
+    replicated = mesh_lib.replicated(mesh)
+    rows = recorded_rows(arrays, records, shape.new_tokens)
+    self._rows, self._groups = jax.device_put((rows, groups), replicated)
     optimizer = make_optimizer(OptimizerConfig(learning_rate=1e-5))
     params = params_lib.init_params(cfg, key, mesh)
     method = dpo.get_method()

@@ -54,17 +54,17 @@ def read(lines: Sequence[str]) -> dict[str, dict[str, list[float]]]:
   return found
 
 
-def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+def table(results: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
   """Median seconds by stage, and the ratios of the peers' to ours.
 
   compile: seconds of tracing and compiling all stages, if reported.
   """
-  ours = {k: statistics.median(v) for k, v in found['rl_jax'].items()}
+  ours = {k: statistics.median(v) for k, v in results['rl_jax'].items()}
   out = [
     '| system | generate | update | step | compile | memory |',
     '|---|---|---|---|---|---|',
   ]
-  for system, values in found.items():
+  for system, values in results.items():
     cells = []
     for stage in (*STAGES, 'compile'):
       if stage not in values:

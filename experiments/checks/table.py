@@ -118,18 +118,18 @@ def reason(error: BaseException, place: str) -> str:
   return text if place.rpartition(':')[0] in text else f'{text} ({place})'
 
 
-def page(one: Subject, found: Sequence[Row]) -> str:
+def page(one: Subject, results: Sequence[Row]) -> str:
   """The table of a subject as text."""
   lines = [f'{one.title} ({one.place})']
-  for row in found:
+  for row in results:
     mark = 'FAIL' if row.failure else 'pass' if row.ran else '  - '
     lines.append(f'  {mark}  {row.name}')
     if row.failure:
       lines += [f'        {row.says}', f'        {row.failure}']
-  failed = sum(bool(row.failure) for row in found)
-  rest = sum(not row.ran for row in found)
+  failed = sum(bool(row.failure) for row in results)
+  rest = sum(not row.ran for row in results)
   end = f', {rest} end in the same error' if rest else ''
-  lines.append(f'{len(found)} checks, {failed} failed{end}')
+  lines.append(f'{len(results)} checks, {failed} failed{end}')
   return '\n'.join(lines) + '\n'
 
 

@@ -17,7 +17,7 @@ _SEED_FLAGS = {
       'evaluate',
       'papers.episodes.latent_strategies',
       'papers.worlds.policy_cliff',
-      'prompt_information',
+      'tools.prompt_information',
       'papers.episodes.relabelled_forms',
       'sft',
       'papers.worlds.step_labels',

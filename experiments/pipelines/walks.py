@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 
 from rl_jax.worlds.key_door import Layout
-from rl_jax.worlds.key_door_words import ACTIONS, told
+from rl_jax.worlds.key_door_words import ACTIONS, observed
 
 
 @dataclasses.dataclass(frozen=True)
 class Walks:
   """The states that can be reached in a grid from the start, state 0.
 
-  prompts: of each state, as in worlds.LoggedMoves. next_SA: states after the
+  prompts: of each state, as in worlds.RecordedMoves. next_SA: states after the
   actions. goal_S: 1 at the goal, which is not left.
   """
 
@@ -36,7 +36,7 @@ def walks(layout: Layout) -> Walks:
       row.append(place[after])
     rows.append(row)
   return Walks(
-    prompts=tuple(layout.told() + told(state) for state in states),
+    prompts=tuple(layout.described() + observed(state) for state in states),
     next_SA=np.array(rows),
     goal_S=np.array([float(s[:2] == layout.goal) for s in states]),
   )

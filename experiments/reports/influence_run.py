@@ -1,4 +1,4 @@
-"""The influence of a method in a short run; see experiments.influence."""
+"""The influence of a method in a short run; see experiments.tools.influence."""
 
 import dataclasses
 import os
@@ -37,7 +37,7 @@ def configured(
 
 
 def measure(config: ExperimentConfig) -> dict[str, Any]:
-  """Means over the run; see experiments.influence.
+  """Means over the run; see experiments.tools.influence.
 
   `pieces` has cos, ratio and tokens by path. A piece without an entry cannot be
   taken out: the others would be no method.

@@ -91,8 +91,8 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
   its own label. Raises ValueError as `find`.
   """
   places = find(paths)
-  told: set[str] = set()
-  runs = [_read(path, told) for path in places]
+  printed: set[str] = set()
+  runs = [_read(path, printed) for path in places]
   keys = [_key(run) for run in runs]
   known = {
     key: run
@@ -163,8 +163,8 @@ def read_lines(path: str) -> tuple[list[dict[str, Any]], list[str]]:
   return rows, notes
 
 
-def _read(path: str, told: set[str]) -> Run:
-  """One run; what `told` holds was logged for another one."""
+def _read(path: str, printed: set[str]) -> Run:
+  """One run; what `printed` holds was logged for another one."""
   rows, notes = read_lines(os.path.join(path, metrics.METRICS))
   config, file = None, os.path.join(path, CONFIG_FILE)
   try:
@@ -173,9 +173,9 @@ def _read(path: str, told: set[str]) -> Run:
     notes.append(f'{CONFIG_FILE} is missing')
   except (OSError, ValueError) as error:
     note = str(error).splitlines()[0].replace(file, CONFIG_FILE)
-    if note not in told:
+    if note not in printed:
       logging.warning('%s', error)  # says which --import may help
-    told.add(note)
+    printed.add(note)
     notes.append(note)
   notes += _course(rows, config)
   return Run(path, '', rows, config, notes, typed.method_of(path))

@@ -51,15 +51,15 @@ def gaps(task: Any, names: list[str], most: int) -> np.ndarray:
   for i in range(min(most, task.num_prompts('train'))):
     example = task.example('train', i)
     found = {}
-    for logged in task.logged(example):
-      if not logged.text:
+    for recorded in task.recorded(example):
+      if not recorded.text:
         raise ValueError('--config: features are of texts, not conversations')
       try:
-        components = task.reward(example, logged.text)
+        components = task.reward(example, recorded.text)
       except Exception as error:
         what = f'{type(error).__name__}: {error}'
         raise ValueError(f'--reward: of row {i}: {what}') from error
-      found[logged.label] = [components[name] for name in names]
+      found[recorded.label] = [components[name] for name in names]
     if {0, 1} <= set(found):
       rows.append(np.subtract(found[1], found[0]))
   if len(rows) < 10:

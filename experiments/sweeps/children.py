@@ -35,10 +35,10 @@ def run_all(commands: Sequence[list[str]]) -> list[int]:
   SIGTERM, SIGINT and SIGHUP are passed on. A terminal may have signalled the
   processes, too: two signals at once count as one (`runtime.stop_signal`).
   """
-  processes, told = [], []
+  processes, received = [], []
 
   def forward(number, _):
-    told.append(number)
+    received.append(number)
     for process in processes:
       process.send_signal(number)
 
@@ -49,7 +49,7 @@ def run_all(commands: Sequence[list[str]]) -> list[int]:
   try:
     for command in commands:
       processes.append(subprocess.Popen(command, env=environment()))
-    for number in tuple(told):  # before the last one was there
+    for number in tuple(received):  # before the last one was there
       for process in processes:
         process.send_signal(number)
     return [process.wait() for process in processes]

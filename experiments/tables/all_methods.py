@@ -77,7 +77,7 @@ def _cells(name: str, seen: Sequence[profile.Seen]) -> list[str]:
 
 def verdict(one: profile.Seen) -> str:
   """A claim with what was measured."""
-  effect, interval, _ = cells_lib.comparison_text(one.found)
+  effect, interval, _ = cells_lib.comparison_text(one.comparison)
   seeds = f'{one.seeds} seed' + 's' * (one.seeds != 1)
   measured = f'{one.metric} {effect} {interval}'.rstrip()
   # The method that a claim names, and its world.

@@ -175,28 +175,28 @@ def interval_text(low: float, high: float, form: str = '.3f') -> str:
 
 
 def comparison_text(
-  found: intervals.Comparison | None, form: str = '+.3f'
+  comparison: intervals.Comparison | None, form: str = '+.3f'
 ) -> list[str]:
   """Effect, interval and adjusted p-value; empty cells if there is none."""
-  if found is None:
+  if comparison is None:
     return ['', '', '']
-  p = f'{found.p:.3f}' if np.isfinite(found.p) else ''
-  interval = interval_text(found.low, found.high, form)
-  return [f'{found.effect:{form}}', interval, p]
+  p = f'{comparison.p:.3f}' if np.isfinite(comparison.p) else ''
+  interval = interval_text(comparison.low, comparison.high, form)
+  return [f'{comparison.effect:{form}}', interval, p]
 
 
-def lines(found, baseline, published, mixed=()) -> list[list[str]]:
+def lines(results, baseline, published, mixed=()) -> list[list[str]]:
   """Header and cells of the table; the header names what is mixed."""
-  if baseline is not None and baseline not in found:
-    raise ValueError(f'no row {baseline!r}. Known: {", ".join(found)}')
+  if baseline is not None and baseline not in results:
+    raise ValueError(f'no row {baseline!r}. Known: {", ".join(results)}')
   header = list(HEADER)
   if mixed:
     header[0] += f' (MIXED: {"; ".join(mixed)})'
   if published is not None:
     header.insert(1, 'published')
   table = [header]
-  differences = intervals.against(found, baseline)
-  for name, seeds in found.items():
+  differences = intervals.against(results, baseline)
+  for name, seeds in results.items():
     values = np.array(_finite(seeds))
     failed = len(seeds) - len(values)
     mean = f'{values.mean():.3f}' if len(values) else 'failed'
@@ -229,9 +229,9 @@ def render(table: list[list[str]], form: str) -> str:
   return f'\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n'
 
 
-def with_tables(text: str, found: Mapping[str, list[list[str]]]) -> str:
+def with_tables(text: str, results: Mapping[str, list[list[str]]]) -> str:
   """The text with the tables replaced whose two markers it has."""
-  for name, cells in found.items():
+  for name, cells in results.items():
     begin, end = BEGIN.format(name), END.format(name)
     if begin in text:
       before, rest = text.split(begin)

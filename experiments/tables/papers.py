@@ -61,14 +61,14 @@ def read(
   return found, result_checks.notes_on(rows, mixed, digests, failures)
 
 
-def update(paper: str, found: dict[str, Cells]) -> str:
+def update(paper: str, results: dict[str, Cells]) -> str:
   """Writes the tables between their markers in the README; returns its path."""
   path = FOLDER / paper / 'README.md'
-  path.write_text(cells_lib.with_tables(path.read_text(), found))
+  path.write_text(cells_lib.with_tables(path.read_text(), results))
   return str(path)
 
 
-def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
+def sections(results: dict[str, Cells]) -> list[dict[str, Any]]:
   """The tables in the form that `reports.html.render` takes."""
   return [
     {
@@ -77,14 +77,14 @@ def sections(found: dict[str, Cells]) -> list[dict[str, Any]]:
       'rows': cells[1:],
       'hint': HINTS.get(name, ''),
     }
-    for name, cells in found.items()
+    for name, cells in results.items()
   ]
 
 
-def render(found: dict[str, Cells], form: str) -> str:
+def render(results: dict[str, Cells], form: str) -> str:
   """All tables as text, with names if there are several."""
   parts = [
-    (f'{name}\n\n' if len(found) > 1 else '') + cells_lib.render(cells, form)
-    for name, cells in found.items()
+    (f'{name}\n\n' if len(results) > 1 else '') + cells_lib.render(cells, form)
+    for name, cells in results.items()
   ]
   return '\n'.join(parts)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rl_jax.models import assistant_turn
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 
 def closing_ids(tokenizer: Any) -> tuple[int, ...]:
@@ -20,8 +20,8 @@ def closing_ids(tokenizer: Any) -> tuple[int, ...]:
   return tuple(ids[ends[-1] + 1 :]) if ends else ()
 
 
-def encode_logged(
-  example: Example, logged: Logged, tokenizer: Any
+def encode_recorded(
+  example: Example, recorded: RecordedResponse, tokenizer: Any
 ) -> tuple[list[int], list[bool]]:
   """(ids, whether the policy is trained on each), the end token included.
 
@@ -41,24 +41,24 @@ def encode_logged(
     trained.extend([by_policy] * len(more))
 
   end = tokenizer.eos_ids[0]
-  if logged.turns:
-    closing = [end] if logged.turn_ends else []
-    for said, told in logged.turns:
+  if recorded.turns:
+    closing = [end] if recorded.turn_ends else []
+    for said, observed in recorded.turns:
       add(tokenizer.encode(said) + closing, True)
-      add(tokenizer.encode(told), False)
+      add(tokenizer.encode(observed), False)
     return ids, trained
-  if not logged.messages:
-    parts = logged.steps or (logged.text,)
+  if not recorded.messages:
+    parts = recorded.steps or (recorded.text,)
     add([*(i for part in parts for i in tokenizer.encode(part)), end], True)
     return ids, trained
   messages, closed = list(example.messages), None
-  for turn in logged.messages:
+  for turn in recorded.messages:
     if turn['role'] == 'assistant':
       opened = (tuple(messages), True)
       if closed is not None:
         add(_between(tokenizer, closed, opened, example.arguments), False)
       closed = ((*messages, turn), False)
-      is_last = turn is logged.messages[-1]
+      is_last = turn is recorded.messages[-1]
       answer = tokenizer.encode_turn(
         messages, turn, is_last, **example.arguments
       )

@@ -16,7 +16,7 @@ import zlib
 import jax
 import numpy as np
 
-from rl_jax.data.completions import encode_logged
+from rl_jax.data.completions import encode_recorded
 from rl_jax.decoding.stop import Stop, make_stop
 from rl_jax.episodes.episode_prompts import begun
 from rl_jax.judging.step_labels import step_labels
@@ -34,7 +34,7 @@ from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
 _DISTANCE = 'semantic_distance_B'  # of chosen rows, 0 on others
 
 
-class LoggedSet(PromptSet):
+class RecordedSet(PromptSet):
   """Prompts whose recorded responses also fit; over-long ones are handled
   alike. Those of an environment end with its first observation.
 
@@ -73,7 +73,7 @@ class LoggedSet(PromptSet):
     for size, start in zip(sizes, starts, strict=False):
       if size:
         example = self._example(start)
-        self._check_labels(method, self.task.logged(example))
+        self._check_labels(method, self.task.recorded(example))
 
   def _check_labels(self, method, records):
     first, labels = records[0], [x.label for x in records[: self.num_responses]]
@@ -103,16 +103,16 @@ class LoggedSet(PromptSet):
 
   def responses(
     self, example: base.Example
-  ) -> list[tuple[base.Logged, list[int], list[bool]]]:
+  ) -> list[tuple[base.RecordedResponse, list[int], list[bool]]]:
     """(response, its token ids, which are trained) of the records.
 
     Raises: OverlongPromptError names a response with too many tokens.
     """
     where, found = self.where(example), []
-    records = self.task.logged(example)[: self.num_responses]
-    for number, logged in enumerate(records):
+    records = self.task.recorded(example)[: self.num_responses]
+    for number, recorded in enumerate(records):
       try:
-        ids, trained = encode_logged(example, logged, self.tokenizer)
+        ids, trained = encode_recorded(example, recorded, self.tokenizer)
       except ValueError as error:
         raise ValueError(f'{where}: response {number}: {error}') from error
       if len(ids) > self.max_response_tokens:
@@ -121,12 +121,12 @@ class LoggedSet(PromptSet):
           f'rollout.max_response_tokens = {self.max_response_tokens}; raise '
           "it, or set rollout.overlong_prompt='skip'"
         )
-      found.append((logged, ids, trained))
+      found.append((recorded, ids, trained))
     return found
 
 
 @dataclasses.dataclass
-class LoggedSource:
+class RecordedSource:
   """Groups of recorded responses; made like a Collector and called like it.
 
   mismatched: each group gets one more row, the first response to the prompt
@@ -134,7 +134,7 @@ class LoggedSource:
   reference point).
   """
 
-  prompts: LoggedSet
+  prompts: RecordedSet
   selector: PromptSelector | None  # None: rows are read by index only
   score: Callable
   mesh: jax.sharding.Mesh
@@ -200,8 +200,8 @@ class LoggedSource:
       responses=responses,
     )
     self._check_agreement(done)
-    whole = mesh_lib.replicated(self.mesh)
-    return processes.put(traj, whole), done
+    replicated = mesh_lib.replicated(self.mesh)
+    return processes.put(traj, replicated), done
 
   def read(
     self, indices: np.ndarray, first_serial: int
@@ -216,14 +216,14 @@ class LoggedSource:
           records, records[-1:] + records[:-1], strict=True
         )
       ]
-    traj = logged_rows(
+    traj = recorded_rows(
       (prompt, mask, ids),
       records,
       self.prompts.max_response_tokens,
       first_serial,
       mismatched=self.mismatched,
     )
-    rows = [logged for group in records for logged, *_ in group]
+    rows = [recorded for group in records for recorded, *_ in group]
     if rows[0].step_labels:
       own = (self.prompts.tokenizer, self.prompts.max_response_tokens)
       labels = {'step_label_BT': step_labels(rows, *own)}
@@ -241,9 +241,11 @@ class LoggedSource:
       )
 
 
-def logged_rows(
+def recorded_rows(
   prompts: tuple[np.ndarray, np.ndarray, np.ndarray],
-  records: Sequence[Sequence[tuple[base.Logged, list[int], list[bool]]]],
+  records: Sequence[
+    Sequence[tuple[base.RecordedResponse, list[int], list[bool]]]
+  ],
   max_response_tokens: int,
   first_serial: int = 0,
   *,
@@ -263,7 +265,7 @@ def logged_rows(
   for b, (_, tokens, trained) in enumerate(rows):
     response[b, : len(tokens)] = tokens
     kind[b, : len(tokens)] = np.where(trained, POLICY, ENVIRONMENT)
-  reward = np.asarray([logged.reward for logged, *_ in rows], np.float32)
+  reward = np.asarray([recorded.reward for recorded, *_ in rows], np.float32)
   live = np.ones((N, G), np.float32)
   if mismatched:
     live[:, -1] = 0.0
@@ -278,7 +280,7 @@ def logged_rows(
     response_BT=response,
     kind_BT=kind,
     length_B=length,
-    finished_B=np.asarray([not logged.truncated for logged, *_ in rows]),
+    finished_B=np.asarray([not recorded.truncated for recorded, *_ in rows]),
     row_id_B2=np.stack([first_serial + n // G, n % G], 1).astype(np.int32),
     policy_version_B=np.zeros(B, np.int32),
     mask_BT=(kind == POLICY).astype(np.float32),
@@ -287,13 +289,13 @@ def logged_rows(
     logp_behaviour_BT=np.zeros((B, T), np.float32),
     rewards={base.OUTCOME: reward},
     reward_B=reward,
-    extras=extras_of([logged for logged, *_ in rows], live, mismatched),
+    extras=extras_of([recorded for recorded, *_ in rows], live, mismatched),
   )
   return Trajectories(**fields)
 
 
 def extras_of(
-  rows: Sequence[base.Logged], live: np.ndarray, mismatched: bool
+  rows: Sequence[base.RecordedResponse], live: np.ndarray, mismatched: bool
 ) -> dict[str, np.ndarray]:
   """What the data say of rows, by row_inputs.KEYS; live: weights of the rows.
 

@@ -11,7 +11,7 @@ def reads_mismatched(method: Method) -> bool:
   return any(piece.mismatched for _, piece in method.pieces())
 
 
-def check_logged(
+def check_recorded_rollout(
   task: Any, rollout: RolloutConfig, method: Method, *, on_device: bool
 ) -> None:
   """Raises ValueError if rows from data and the method do not fit.
@@ -40,7 +40,7 @@ def check_logged(
       'rollout.recorded_prompts = 1, but the method reads the response to '
       'another prompt of the batch: set it to 2 or more'
     )
-  if rollout.turns is not None and not task.supports('logged'):
+  if rollout.turns is not None and not task.supports('recorded'):
     raise ValueError(
       f'rollout.recorded_prompts = {count} with rollout.turns: the data of '
       f'{type(task).__name__} hold no episodes'
@@ -71,7 +71,7 @@ def check_recorded(task: Any, group_size: int, method: Method) -> None:
   more = reads_mismatched(method)
   if group_size == 1 and not more:
     return
-  responses = task.num_logged
+  responses = task.num_recorded
   size = responses + more
   if group_size != size:
     for path, piece in method.pieces():

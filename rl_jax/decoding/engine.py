@@ -10,12 +10,13 @@ import numpy as np
 
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.beam_search import beam_search
-from rl_jax.decoding.drafts.draft_state import DraftState, GenerateWithDrafts
-from rl_jax.decoding.drafts.generate_with_drafts import (
+from rl_jax.decoding.drafts.settings import Drafts
+from rl_jax.decoding.drafts.speculative import (
   DraftSource,
+  DraftState,
+  GenerateWithDrafts,
   generate_with_drafts,
 )
-from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.generate import Limits, generate, start_trajectories
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.episodes.turns import TurnConfig
@@ -178,7 +179,7 @@ def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
 
 def _episodes(model, sampling, turns, mesh):
   """The functions of episodes; what the host reads is replicated."""
-  whole = mesh_lib.replicated(mesh)
+  replicated = mesh_lib.replicated(mesh)
   # One layout for all turns, or the second would be compiled again; where heads
   # are split the compiler chooses, as they must stay so.
   split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
@@ -209,7 +210,7 @@ def _episodes(model, sampling, turns, mesh):
     width = min(width for width in widths if width >= most)
     if width * shards >= playing.row_W.shape[0]:
       return playing
-    return narrow(playing, processes.put(live_B, whole), width=width)
+    return narrow(playing, processes.put(live_B, replicated), width=width)
 
   options = compilation.options(Platform.of_mesh(mesh))
   narrow = jax.jit(
@@ -218,15 +219,15 @@ def _episodes(model, sampling, turns, mesh):
   return {
     'narrowed': narrower,
     'begin': jax.jit(
-      begin, out_shardings=(None, rows, whole), compiler_options=options
+      begin, out_shardings=(None, rows, replicated), compiler_options=options
     ),
     'turn': jax.jit(
       turn,
       donate_argnames='playing',
-      out_shardings=(rows, whole),
+      out_shardings=(rows, replicated),
       compiler_options=options,
     ),
-    'finish': jax.jit(turn_decode.finish, out_shardings=whole),
+    'finish': jax.jit(turn_decode.finish, out_shardings=replicated),
     'opponents': jax.jit(
       turn_decode.opponents, out_shardings=mesh_lib.rows(mesh)
     ),

@@ -1,17 +1,18 @@
 """Episodes: turns of the policy on the device, of environments in workers.
 
-The verifier of tasks that are environments. Ids in the record are those that
+The runner of tasks that are environments. Ids in the record are those that
 were sampled or put there; nothing is encoded twice. After each turn the host
 reads the tokens once, asks the environments of its own rows, and puts what they
 say after the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
 import time
 from typing import Any
 
+from absl import logging
 import jax
 import numpy as np
 
@@ -22,10 +23,8 @@ from rl_jax.episodes import beginnings
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
 from rl_jax.episodes.resumed import Recorded, repeat
-from rl_jax.episodes.sides import Side, gathered
 from rl_jax.episodes.turn_arrays import turn_arrays
 from rl_jax.episodes.turns import TurnConfig, turn_format
-from rl_jax.episodes.unweighted_rewards import UnweightedRewardWarning
 from rl_jax.judging.verifiers import Journaled
 from rl_jax.rollouts.responses import Texts, own_rows
 from rl_jax.runtime import mesh as mesh_lib
@@ -43,7 +42,65 @@ from rl_jax.verification.pool import Outcome
 OPPONENT = 'opponent'  # the named policy that plays against the policy
 
 
-class Episodes(Journaled):
+@dataclasses.dataclass
+class Side:
+  """The rows that one policy plays, and their state on the device.
+
+  players: of own rows. The others are of all rows. begun: tokens before this
+  turn and its observation; given: with it. turns: that they have had. context:
+  where what they see of their tokens begins; context_BT: what each token saw.
+  """
+
+  players: list[Player]
+  weights: Any
+  playing: Any
+  tokens: Any
+  live_B: np.ndarray
+  begun_B: np.ndarray
+  given_B: np.ndarray
+  turns_B: np.ndarray
+  turn_BT: np.ndarray
+  context_B: np.ndarray = dataclasses.field(init=False)
+  context_BT: np.ndarray = dataclasses.field(init=False)
+
+  def __post_init__(self):
+    self.context_B = np.zeros_like(self.begun_B)
+    self.context_BT = np.zeros_like(self.turn_BT)
+
+
+def gathered(values: list[Any]) -> list[Any]:
+  """The values of the rows of all processes, in order."""
+  return [value for part in processes.gather(values) for value in part]
+
+
+class UnweightedRewardWarning:
+  """Looks at the components of the first rewards."""
+
+  def __init__(self):
+    self._looked = False
+
+  def look(
+    self,
+    records: Sequence[Mapping[str, Any]],
+    weights: Sequence[Mapping[str, float]],
+  ) -> None:
+    """Warns, once, if no component of the rewards has a weight."""
+    if self._looked:
+      return
+    turns = [rewards for record in records for rewards in record['rewards']]
+    given = {name for rewards in turns for name in rewards}
+    counted = {name for one in weights for name in one}
+    self._looked = bool(given)
+    if given and not given & counted:
+      logging.warning(
+        'no episode has a component of task.reward_weights, %s: their rewards '
+        'are 0; they have %s',
+        sorted(counted),
+        sorted(given),
+      )
+
+
+class EpisodeRunner(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
   journal: a JournaledPool around a SessionPool.
@@ -142,7 +199,7 @@ class Episodes(Journaled):
 
   def _exchange(self, engine, sides, own):
     """Turns until all episodes are over; own: rows of this process."""
-    whole = mesh_lib.replicated(engine.mesh)
+    replicated = mesh_lib.replicated(engine.mesh)
     for _ in range(self._turns.max_turns * self._players):
       hosts = [self._read(side.tokens, own) for side in sides]
       acting = []
@@ -156,7 +213,7 @@ class Episodes(Journaled):
           if self._players == 1 and engine.narrowed is not None:
             side.playing = engine.narrowed(side.playing, side.live_B)
           side.playing, side.tokens = engine.turn(
-            side.weights, side.playing, processes.put(said, whole)
+            side.weights, side.playing, processes.put(said, replicated)
           )
       if not any(side.live_B.any() for side in sides):
         break
@@ -422,8 +479,10 @@ class Episodes(Journaled):
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
     if self._task.traits.rewrites:
       arrays['context_BT'] = side.context_BT.astype(np.int32)
-    whole = mesh_lib.replicated(engine.mesh)
-    return engine.finish(traj, side.playing, **processes.put(arrays, whole))
+    replicated = mesh_lib.replicated(engine.mesh)
+    return engine.finish(
+      traj, side.playing, **processes.put(arrays, replicated)
+    )
 
   def _weights(self, example):
     return self._task.weights_of(example)

@@ -95,7 +95,7 @@ class Partners:
     for episode, one in zip(episodes, own, strict=True):
       text, problem = known[one]
       if problem is None:
-        episode.be_told(text)
+        episode.observe(text)
       else:
         episode.fail(problem)
     return bool(known)

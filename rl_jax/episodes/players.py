@@ -99,7 +99,7 @@ class Episode:
       return None
     return Ask(ask['partner'], ask['text'], tuple(ask['candidates']))
 
-  def be_told(self, answer: str) -> None:
+  def observe(self, answer: str) -> None:
     """Notes the answer of a partner."""
     self.actions.append(answer)
     self.roles.append(PARTNER)

@@ -164,7 +164,7 @@ class Judges(Stateful):
   def _judged(self, judge, outcomes, texts, groups):
     """Outcomes with the numbers of one judge, asked once for all prompts."""
     source, rubric = judge.source, self.rubrics[judge.source.name]
-    texts, judged = [source.told(said) for said in texts], []
+    texts, judged = [source.observed(said) for said in texts], []
     asked = groups.questions(source, texts, rubric.text)
     ids = [judge.encode(question) for group in asked for question in group]
     long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.tasks.base import Logged
+from rl_jax.tasks.base import RecordedResponse
 
 
 def step_labels(
-  records: Sequence[Logged], tokenizer: Any, max_response_tokens: int
+  records: Sequence[RecordedResponse], tokenizer: Any, max_response_tokens: int
 ) -> np.ndarray:
   """f32[B, T]: the label at the last token of each step, -1 elsewhere.
 
@@ -17,9 +17,9 @@ def step_labels(
   tokens has no place for its label.
   """
   found = np.full((len(records), max_response_tokens), -1.0, np.float32)
-  for row, logged in enumerate(records):
+  for row, recorded in enumerate(records):
     end = -1
-    for step, label in zip(logged.steps, logged.step_labels, strict=True):
+    for step, label in zip(recorded.steps, recorded.step_labels, strict=True):
       size = len(tokenizer.encode(step))
       end += size
       if size:

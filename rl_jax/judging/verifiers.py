@@ -7,7 +7,7 @@
   shown() -> function of a row: what more is logged of it
   metrics() -> of the last round
 
-The third are `episodes.Episodes`, whose environments answer every turn; a task
+The third is `episodes.EpisodeRunner`: environments answer every turn; a task
 is the environment that takes one action, a response. A text verifier decodes
 and judges in worker processes; a token verifier is a pure function of the
 trajectories on the device. Only the code that makes them distinguishes them.

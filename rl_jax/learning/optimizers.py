@@ -11,9 +11,11 @@ import optax
 
 from rl_jax import checks
 from rl_jax.checks import INT32, checked, chosen, ranged
-from rl_jax.learning import critic_steps, eight_bit, muon, schedules
+from rl_jax.learning import critic_steps, eight_bit, schedules
 from rl_jax.learning.master_weights import with_master_weights
+from rl_jax.models import lora
 from rl_jax.overrides import unknown_name
+from rl_jax.types import Array
 
 _ADAMW = ('b1', 'b2', 'eps', 'weight_decay', 'moment_dtype')
 
@@ -169,7 +171,7 @@ def _other(config: OptimizerConfig, rate: Any, learning_rate: Any):
     )
   arguments = dict(config.arguments)
   if config.name == 'contrib.muon':
-    arguments.setdefault('muon_weight_dimension_numbers', muon.matrices)
+    arguments.setdefault('muon_weight_dimension_numbers', muon_matrices)
   problem = ''
   for value in rates:
     try:
@@ -213,3 +215,32 @@ def _check_arguments(name: str, arguments: Mapping[str, Any]):
     if argument not in known:
       text = unknown_name(f'argument of {name!r}', argument, known)
       raise ValueError(f'optimizer.arguments: {text}')
+
+
+_HEADS = ('wq', 'wk', 'wv')  # outputs [heads, head size]
+
+
+def muon_matrices(params: Any) -> Any:
+  """MuonDimensionNumbers of the matrices, None of what Adam steps.
+
+  Matrices are the weights of layers that may have adapters, and adapters, each
+  of its own layer and expert: axes in front of inputs and outputs are stacks.
+  By default Muon would take every array of two axes: embeddings, and the scales
+  of norms [L, D], but no weight of a layer, as these are stacked.
+  """
+  return jax.tree.map_with_path(_dimensions, params)
+
+
+def _dimensions(path: Any, weight: Array):
+  from optax.contrib import MuonDimensionNumbers  # slow, and rarely needed
+
+  names = [x.key for x in path if isinstance(x, jax.tree_util.DictKey)]
+  known = [name for name in names if name in lora.TARGETS]
+  if not known:
+    return None
+  inputs = lora.num_inputs(known[0])
+  outputs = 2 if known[0] in _HEADS else 1
+  inputs = 1 if names[-1] == 'b' else inputs  # of rank
+  outputs = 1 if names[-1] == 'a' else outputs
+  axes = tuple(range(weight.ndim - inputs - outputs, weight.ndim))
+  return MuonDimensionNumbers(axes[:inputs], axes[inputs:])

@@ -115,22 +115,22 @@ def _mean(x_n, otherwise):
   return float(x_n.mean()) if x_n.size else otherwise
 
 
-def cost(found: dict[str, float]) -> float:
+def cost(results: dict[str, float]) -> float:
   """(1 - acc) + .3 size + .3 none - .4 (1 - none) - .2 H + .5 (one - .8)_+.
 
-  found: of `outcomes`; H: entropy of the fractions one, set and none, nats.
+  results: of `outcomes`; H: entropy of the fractions one, set and none, nats.
   Source: as `decision_weights`, configs/training_config.yaml.
   """
-  none = found['abstained']
-  fractions = np.array([found['one'], found['set'], none])
+  none = results['abstained']
+  fractions = np.array([results['one'], results['set'], none])
   entropy = -(fractions * np.log(np.maximum(fractions, 1e-300))).sum()
   return float(
-    (1.0 - found['accuracy'])
-    + 0.3 * found['size']
+    (1.0 - results['accuracy'])
+    + 0.3 * results['size']
     + 0.3 * none
     - 0.4 * (1.0 - none)
     - 0.2 * entropy
-    + 0.5 * max(0.0, found['one'] - 0.8)
+    + 0.5 * max(0.0, results['one'] - 0.8)
   )
 
 

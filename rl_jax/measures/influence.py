@@ -159,17 +159,17 @@ def selection(selector: Any, state: Any, count: int) -> float:
   return max(0.0, distance(selector, state, 0) - by_chance)
 
 
-def acts(found: dict[str, Any]) -> bool:
+def acts(results: dict[str, Any]) -> bool:
   """Whether a number of a method and its baseline shows a difference.
 
-  found: cos and ratio of the gradients; the shares rows_changed,
+  results: cos and ratio of the gradients; the shares rows_changed,
     groups_dropped and selection. More than TOLERANCE counts.
   """
   away = (
-    1.0 - found['cos'],
-    abs(1.0 - found['ratio']),
-    found['rows_changed'],
-    found['groups_dropped'],
-    found['selection'],
+    1.0 - results['cos'],
+    abs(1.0 - results['ratio']),
+    results['rows_changed'],
+    results['groups_dropped'],
+    results['selection'],
   )
   return max(away) > TOLERANCE

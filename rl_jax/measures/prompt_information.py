@@ -196,10 +196,10 @@ class PromptInformation:
       mesh,
     )
     self._scores = make_scores(model, mesh, rollout.temperature)
-    self._whole = mesh_lib.replicated(mesh)
+    self._replicated = mesh_lib.replicated(mesh)
     key = jax.random.key(draws.seed)
     key = randomness.purpose_key(key, randomness.EVALUATION)
-    self._key = processes.put(key, self._whole)
+    self._key = processes.put(key, self._replicated)
 
   def _check_sizes(self, model, T):
     P, G = self._prompts[0].shape[1], self._draws.num_samples
@@ -244,7 +244,9 @@ class PromptInformation:
       traj = traj.replace(mask_BT=self._before(traj, self._draws.until))
     size = self._num_prompts + -self._num_prompts % self._shards
     prompts = self._padded(np.arange(size))[:2]
-    logp_NB = self._scores(params, traj, *processes.put(prompts, self._whole))
+    logp_NB = self._scores(
+      params, traj, *processes.put(prompts, self._replicated)
+    )
     logp_NB, mask_BT = processes.read((logp_NB, traj.mask_BT))
     logp_NR = logp_NB[: self._num_prompts, :real]
     return logp_NR.T, mask_BT[:real].sum(axis=1)
@@ -262,7 +264,7 @@ class PromptInformation:
       for ids, length in zip(response_BT, length_B, strict=True)
     ]
     on_BT = np.arange(mask_BT.shape[1]) < np.array(before_B)[:, None]
-    return processes.put(mask_BT * on_BT.astype(np.float32), self._whole)
+    return processes.put(mask_BT * on_BT.astype(np.float32), self._replicated)
 
 
 def tokens_before(tokenizer: Any, ids: Sequence[int], text: str) -> int:
@@ -313,10 +315,10 @@ def _different(config, policy, mesh, draws):
 def _prompt_set(config, policy, mesh, split):
   """The prompts; of episodes with the environments' first observations."""
   with contextlib.ExitStack() as stack:
-    verifier = None
+    runner = None
     if config.rollout.turns is not None:
       settings = dataclasses.replace(config.verifier, on_device=False)
       config = dataclasses.replace(config, verifier=settings)
-      verifier = assembly.make_verifier(config, None, policy.tokenizer, mesh)
-      stack.callback(verifier.close)
-    yield assembly.make_prompts(config, policy, verifier, split)
+      runner = assembly.make_runner(config, None, policy.tokenizer, mesh)
+      stack.callback(runner.close)
+    yield assembly.make_prompts(config, policy, runner, split)

@@ -231,7 +231,7 @@ class Judge:
     """Whether a question is about several responses of a group."""
     return self.form != SINGLE
 
-  def told(self, said: Said) -> str:
+  def observed(self, said: Said) -> str:
     """A response as it is, the turns of an episode as a text."""
     if isinstance(said, str):
       return said

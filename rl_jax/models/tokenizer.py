@@ -350,7 +350,7 @@ class HFTokenizer:
     """See Tokenizer; special tokens are read in the template only."""
     variables = self._safe(variables)
     text = assistant_turn.written(
-      lambda told, is_open: self.chat(told, is_open, **variables),
+      lambda messages, is_open: self.chat(messages, is_open, **variables),
       self._safe(messages),
       self._safe(turn),
       is_last,
@@ -446,7 +446,7 @@ class HFTokenizer:
       **variables,
     )
     return call_arguments.rendered(
-      lambda told: render(messages=[dict(message) for message in told]),
+      lambda messages: render(messages=[dict(one) for one in messages]),
       messages,
     )
 

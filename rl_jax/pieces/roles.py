@@ -401,7 +401,7 @@ class RolloutWrapper(Piece):
     return traj, []
 
   def make_memory(self, prompts: Any, rollout: Any) -> Any:
-    """What is remembered between rollouts, see rollouts.memory; or None."""
+    """What is remembered between rollouts, see runs.sources; or None."""
     del prompts, rollout
     return None
 

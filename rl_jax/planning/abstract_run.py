@@ -66,12 +66,12 @@ def _of_episodes(engine, params, traj, key, config):
   """'generate', which ends with the first turn, and 'turn', a later one."""
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
-  whole = mesh_lib.replicated(engine.mesh)
+  replicated = mesh_lib.replicated(engine.mesh)
   # Wrappers of chat templates come on top: a few tokens.
   rows, most = traj.response_BT.shape
   if not config.task.traits.rewrites:
     most = config.rollout.turn_limits.max_observation_tokens
-  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=whole)
+  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=replicated)
   said = turn_decode.Observations(
     ids_BO=array((rows, most), jnp.int32),
     length_B=array((rows,), jnp.int32),
@@ -111,7 +111,7 @@ def _wrapped(traj, wrapper):
 def _of_data(config, traj):
   """What rows from data say of themselves, of the kinds of the first one."""
   task = config.task
-  record = task.logged(task.example('train', 0))[0]
+  record = task.recorded(task.example('train', 0))[0]
   found = recorded.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )
@@ -138,7 +138,7 @@ class AbstractRun:
 
   def _lower(self) -> dict[str, jax.stages.Lowered]:
     config, mesh = self.config, self.mesh
-    whole = mesh_lib.replicated(mesh)
+    replicated = mesh_lib.replicated(mesh)
     params = params_lib.shapes(self.model, mesh)
     trainable, frozen = params_lib.split_trainable(self.model, params)
     state = train_state(config, trainable, mesh)
@@ -154,8 +154,8 @@ class AbstractRun:
       state,
       draft and (draft, params_lib.shapes(draft, mesh)),
     )
-    method = abstract(jax.eval_shape(config.method.as_arrays), whole)
-    key = abstract(jax.eval_shape(lambda: jax.random.key(0)), whole)
+    method = abstract(jax.eval_shape(config.method.as_arrays), replicated)
+    key = abstract(jax.eval_shape(lambda: jax.random.key(0)), replicated)
     lowered = {}
     traj = abstract(self._empty_rollout(), mesh_lib.rows(mesh))
     if config.rollout.turns is None:
@@ -165,10 +165,10 @@ class AbstractRun:
       traj = lowered['generate'].out_info
       if config.rollout.speculative is not None:
         traj = traj[0]  # the others are memory and counts
-      traj = abstract(traj, whole)
+      traj = abstract(traj, replicated)
     else:
       lowered |= _of_episodes(stages.engine, params, traj, key, config)
-      traj = abstract(_played(traj, config), whole)
+      traj = abstract(_played(traj, config), replicated)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
     traj = _wrapped(traj, config.method.wrapper)
@@ -176,14 +176,14 @@ class AbstractRun:
       traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
     if hasattr(stages.score, 'lower'):
       lowered['score'] = stages.score.lower(params, traj, method)
-      traj = abstract(lowered['score'].out_info[0], whole)
+      traj = abstract(lowered['score'].out_info[0], replicated)
     lowered['make_batch'] = described_rows.lowered(
       lambda traj: stages.make_batch.lower(method, traj, state.method_state),
       described_rows.with_rewards(config, traj),
     )
-    traj = abstract(lowered['make_batch'].out_info[0], whole)
+    traj = abstract(lowered['make_batch'].out_info[0], replicated)
     groups = jax.ShapeDtypeStruct(
-      (stages.functions.groups_per_minibatch,), jnp.int32, sharding=whole
+      (stages.functions.groups_per_minibatch,), jnp.int32, sharding=replicated
     )
     lowered['update'] = described_rows.lowered(
       lambda traj: stages.update_minibatch.lower(

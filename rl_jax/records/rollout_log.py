@@ -115,8 +115,10 @@ class RolloutLog:
       if empty and line['error'] is None:
         continue
       more = {'ended_by': end, 'weight': float(weight_B[row])}
-      told = 'kind' in host and (host['kind'][row] == ENVIRONMENT).any()
-      if told and 'turns' not in line:  # as those of episodes that were played
+      observes = 'kind' in host and (host['kind'][row] == ENVIRONMENT).any()
+      if (
+        observes and 'turns' not in line
+      ):  # as those of episodes that were played
         more['told'] = True
       lines.append(line | more)
       if tokens is not None and row < len(tokens['seen']):

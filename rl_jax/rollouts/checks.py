@@ -3,7 +3,7 @@
 from typing import Any
 
 from rl_jax import checks
-from rl_jax.data.recorded_checks import check_logged
+from rl_jax.data.recorded_checks import check_recorded_rollout
 from rl_jax.episodes import partners, turns
 from rl_jax.judging.learned_checks import check_learned
 from rl_jax.method import Method
@@ -15,7 +15,7 @@ def check(config: Any) -> None:
   """Raises ValueError, of an ExperimentConfig, naming two fields."""
   rollout, method = config.rollout, config.method
   turns.check(config.task, rollout, method)
-  check_logged(
+  check_recorded_rollout(
     config.task, rollout, method, on_device=config.verifier.on_device
   )
   windows.check(rollout, method)

@@ -66,7 +66,7 @@ class RolloutConfig:
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   recorded_prompts: of num_prompts, those whose rows are the responses that the
-  task's data hold (tasks.base.Logged) instead of samples.
+  task's data hold (tasks.base.RecordedResponse) instead of samples.
   sampler_weights: 'bfloat16', 'int8' or 'int4' round the weights that sample,
     so that sampler and trainer disagree as those of two engines do;
     guards.max_logp_gap may then end a run.
@@ -131,9 +131,9 @@ class RolloutConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Judging:
-  """The sources of rewards of sampled rows: verifier, reward models, judges."""
+  """The sources of rewards of sampled rows: runner, reward models, judges."""
 
-  verifier: Any
+  runner: Any
   learned: LearnedRewards = NO_LEARNED
   judges: Judges = NO_JUDGES
 
@@ -157,7 +157,7 @@ class Collector:
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
     self.selector, self.key = selector, key
-    self.verifier = judging.verifier
+    self.runner = judging.runner
     self._learned, self._judges = judging.learned, judging.judges
     self._add_scores = functools.partial(
       with_learned, {**self._learned.weights, **self._judges.weights}
@@ -174,9 +174,9 @@ class Collector:
       token_inputs, prompts.task, prompts.tokenizer
     )
     self.rows = mesh_lib.rows(mesh)
-    self.whole = whole = mesh_lib.replicated(mesh)
+    self.replicated = replicated = mesh_lib.replicated(mesh)
     self.jitted = functools.cache(
-      lambda function: jax.jit(function, out_shardings=whole)
+      lambda function: jax.jit(function, out_shardings=replicated)
     )
     self.jitted_rows = functools.cache(
       lambda function: jax.jit(function, out_shardings=self.rows)
@@ -312,7 +312,7 @@ class Collector:
           [x[own] for x in arrays], examples[own], piece=wrapper
         )
       if self.apart:
-        traj = processes.put(traj, self.whole)
+        traj = processes.put(traj, self.replicated)
       if last:
         judged.append(self.judge(*last))
       drawn.append(traj)
@@ -360,9 +360,9 @@ class Collector:
     host = responses.fetch_responses(traj, len(examples))
     own = responses.own_rows(len(examples), traj.group_size)
     texts = responses.Texts(host, own, self.stop)
-    said, sides = self.verifier.said(texts, own), self._sides
+    said, sides = self.runner.said(texts, own), self._sides
     outcomes = self._judges.add(
-      self.verifier.outcomes(traj, examples, texts, due_B),
+      self.runner.outcomes(traj, examples, texts, due_B),
       examples,
       said,
       traj.group_size,
@@ -379,8 +379,8 @@ class Collector:
       reward_NG=total_rewards(components, self._weights, traj.group_size),
       tokens=int((host['sampled'] - given_B).sum()),
       responses=host,
-      shown=self.verifier.shown(),
-      metrics={**self.verifier.metrics(), **self._judges.metrics()},
+      shown=self.runner.shown(),
+      metrics={**self.runner.metrics(), **self._judges.metrics()},
       beats_NGG=self._judges.beats_NGG,
     ), components
 
@@ -425,7 +425,7 @@ class Collector:
       return traj, rounds
     judged = compared.judged(self._judges, self._sides, sides, kind)
     scores = self._learned.compare(traj, kind)
-    scores = {**scores, **processes.put(judged, self.whole)}
+    scores = {**scores, **processes.put(judged, self.replicated)}
     if scores:
       traj = self.jitted(self._add_scores)(traj, scores)
     return traj, rounds
@@ -436,11 +436,11 @@ class Collector:
     learned: scores that the device has already. beats_NGG: see Judges.
     """
     arrays = reward_arrays(components, self._weights)
-    rewards, total, valid = processes.put(arrays, self.whole)
+    rewards, total, valid = processes.put(arrays, self.replicated)
     described = self.jitted(self.row_inputs)(traj)
     if beats_NGG is not None:
       beats_BG = beats_NGG.reshape(-1, traj.group_size)
-      described = {**described, BEATS: processes.put(beats_BG, self.whole)}
+      described = {**described, BEATS: processes.put(beats_BG, self.replicated)}
     traj = traj.replace(
       rewards=rewards,
       reward_B=total,
@@ -462,7 +462,7 @@ class Collector:
       )
     spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
-    groups = processes.put(np.asarray(chosen, np.int32), self.whole)
+    groups = processes.put(np.asarray(chosen, np.int32), self.replicated)
     return self.jitted(take_from_rounds)(tuple(trajs), groups)
 
 

@@ -99,7 +99,7 @@ class Sampler:
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(
-      *processes.put(arrays, self._collector.whole)
+      *processes.put(arrays, self._collector.replicated)
     )
 
   def run_rows(
@@ -107,7 +107,7 @@ class Sampler:
   ) -> Trajectories:
     """A jitted change of rows that wait to be sampled; they stay split."""
     return self._collector.jitted_rows(function)(
-      traj, *processes.put(arrays, self._collector.whole)
+      traj, *processes.put(arrays, self._collector.replicated)
     )
 
   def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
@@ -127,7 +127,7 @@ class Sampler:
     engine = collector.engine
     if transforms:
       engine = engine.variant(transforms)
-    return collector.verifier.play(
+    return collector.runner.play(
       engine, self._params, traj, collector.key, examples, **more
     )
 

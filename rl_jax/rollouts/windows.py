@@ -100,7 +100,7 @@ class WindowedCollector(Collector):
     traj = self._trajectories(policy_version)
     weights = params if sampling_params is None else sampling_params
     self._judges.begin(weights)
-    traj = self.verifier.play(self.engine, weights, traj, self.key, examples)
+    traj = self.runner.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
     self._keep(traj, policy_version)
     waits_B = self.windows.rows['open_B']
@@ -113,7 +113,7 @@ class WindowedCollector(Collector):
     traj = self._with_rewards(traj, known, learned)
     rows = self.windows.rows
     arrays = given_B, open_B, rows['open_B'], rows['version_BT']
-    traj = self.jitted(in_window)(traj, *processes.put(arrays, self.whole))
+    traj = self.jitted(in_window)(traj, *processes.put(arrays, self.replicated))
     done = self._observed(done, components, open_B)
     traj, metrics = self._score(params, traj, method)
     lengths = rows['length_B'].reshape(done.reward_NG.shape)

@@ -18,7 +18,7 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -54,7 +54,7 @@ from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
 
-Verifier = TextVerifier | TokenVerifier | Episodes
+Runner = TextVerifier | TokenVerifier | EpisodeRunner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Parts:
   stages: Stages
   policies: Policies
   key: jax.Array
-  verifier: Verifier
+  runner: Runner
   collector: Source
   evaluator: Evaluator | None
   held_out: HeldOut | None
@@ -96,13 +96,13 @@ def assemble(
   config = with_special_ids(config, policy.tokenizer)
   check_lengths(config, policy.model)
   _warn_of_idle_pieces(config, policy)
-  verifier = make_verifier(
+  runner = make_runner(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
   rows = read_rows(
     config,
     policy,
-    functools.partial(make_prompts, config, policy, verifier, 'train'),
+    functools.partial(make_prompts, config, policy, runner, 'train'),
   )
   state = initial_state(config, policy, mesh)
   draft = draft_model.load(config, policy.tokenizer, mesh)
@@ -115,7 +115,7 @@ def assemble(
   evaluator = None
   if config.evaluation.every and config.evaluation.sample:
     more = {'draft': draft, 'judges': judges}
-    evaluator = make_evaluator(config, policy, verifier, mesh, **more)
+    evaluator = make_evaluator(config, policy, runner, mesh, **more)
   method = method_on_mesh(config.method, mesh)
   return Parts(
     mesh=mesh,
@@ -125,12 +125,12 @@ def assemble(
     stages=stages,
     policies=_policies(config, policy, mesh),
     key=key,
-    verifier=verifier,
+    runner=runner,
     collector=make_source(
       config,
       rows,
       stages,
-      Judging(verifier, make_rewards(config, policy.tokenizer, mesh), judges),
+      Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
     ),
     evaluator=evaluator,
@@ -177,15 +177,15 @@ def _policies(config, policy, mesh):
 def make_prompts(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: Verifier | None,
+  runner: Runner | None,
   split: str,
   task: Any = None,
 ) -> PromptSet:
-  """The prompts of the task or of another; verifier: opens episodes."""
+  """The prompts of the task or of another; runner: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
-    assert isinstance(verifier, Episodes)
-    kind = functools.partial(EpisodePrompts, begin=verifier.open)
+    assert isinstance(runner, EpisodeRunner)
+    kind = functools.partial(EpisodePrompts, begin=runner.open)
   return kind(
     config.task if task is None else task,
     split,
@@ -308,7 +308,7 @@ def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
   return mesh_lib.make_mesh(cfg, jax.devices()[-count:])
 
 
-def make_verifier(
+def make_runner(
   config: ExperimentConfig,
   workdir: str | None,
   tokenizer: Any,
@@ -316,7 +316,7 @@ def make_verifier(
   files: Mapping[str, Any] | None = None,
   split: str | None = 'train',
   writer: Writer | None = None,
-) -> Verifier:
+) -> Runner:
   """Judges responses; only outcomes of workers may differ between runs.
 
   workdir: where they are journaled, or None: nothing will be repeated.
@@ -343,7 +343,7 @@ def make_verifier(
   journal = JournaledPool(pool, path, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
-  return Episodes(
+  return EpisodeRunner(
     task,
     journal,
     tokenizer=tokenizer,
@@ -384,7 +384,7 @@ def _judging(config, files):
 def make_evaluator(
   config: ExperimentConfig,
   policy: Policy,
-  verifier: Verifier,
+  runner: Runner,
   mesh: jax.sharding.Mesh,
   *,
   seed: int = 0,
@@ -427,8 +427,8 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    _evaluated_prompts(config, policy, verifier),
-    verifier,
+    _evaluated_prompts(config, policy, runner),
+    runner,
     {
       name: Protocol(
         settings=one.evaluation,
@@ -459,10 +459,10 @@ def _draws(config):
   return any(one.num_samples for one in config.evaluation.by_name().values())
 
 
-def _evaluated_prompts(config, policy, verifier) -> dict[str, PromptSet]:
+def _evaluated_prompts(config, policy, runner) -> dict[str, PromptSet]:
   """The sets of an evaluation by name; '' the split of the run's task."""
   split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, verifier)
+  bound = functools.partial(make_prompts, config, policy, runner)
   prompts = {} if split is None else {'': bound(split)}
   for one in config.evaluation.sets:
     task = config.task if one.task is None else one

@@ -13,7 +13,7 @@ from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import Stop
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
 from rl_jax.measures import best_of, by_problem, consensus
@@ -172,7 +172,7 @@ class Evaluator:
     self,
     engine: MakeEngine,
     prompts: Mapping[str, PromptSet],
-    verifier: TextVerifier | TokenVerifier | Episodes,
+    runner: TextVerifier | TokenVerifier | EpisodeRunner,
     protocols: Mapping[str, Protocol],
     settings: EvaluationConfig,
     *,
@@ -187,7 +187,7 @@ class Evaluator:
     """
     self._judges, self._sets = judges, prompts
     self._protocols, self._settings = protocols, settings
-    self._verifier, self._stop = verifier, stop
+    self._runner, self._stop = runner, stop
     # (self-certainty of rows by (params, traj), power), for votes of samples.
     self.votes: tuple[Callable, float] | None = None
     self._programs = self._make_programs(engine)
@@ -310,7 +310,7 @@ class Evaluator:
       # The counter of randomness is the position in the evaluation set.
       count = len(real) * prompts.players
       traj = engine.start(prompt, mask, ids, start * prompts.players, 0)
-      traj = self._verifier.play(engine, params, traj, self._key, examples)
+      traj = self._runner.play(engine, params, traj, self._key, examples)
       host = fetch_responses(traj, count)
       own = own_rows(count, group_size)
       texts = Texts(host, own, self._stop)
@@ -318,8 +318,8 @@ class Evaluator:
       logp = [x for part in processes.gather(logp) for x in part]
       real_examples = examples[:count]
       names += [example.meta.get(base.PART) for example in real_examples]
-      outcomes = self._verifier.outcomes(traj, real_examples, texts)
-      said = self._verifier.said(texts, own)
+      outcomes = self._runner.outcomes(traj, real_examples, texts)
+      said = self._runner.said(texts, own)
       outcomes = judges.add(outcomes, real_examples, said, group_size)
       judged += [outcome.components for outcome in outcomes]
       count *= group_size

@@ -105,9 +105,9 @@ def read(workdir: str) -> dict[str, Any]:
     ) from error
 
 
-def text(found: dict[str, Any]) -> str:
+def text(known: dict[str, Any]) -> str:
   """The content of fingerprints.json."""
-  return json.dumps(found, indent=1, sort_keys=True) + '\n'
+  return json.dumps(known, indent=1, sort_keys=True) + '\n'
 
 
 def _field(key):

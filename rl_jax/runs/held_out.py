@@ -7,13 +7,33 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax.data.recorded import LoggedSource
-from rl_jax.learning.measure import measure
+from rl_jax.data.recorded import RecordedSource
+from rl_jax.learning import objective as objective_lib
+from rl_jax.learning import score as score_lib
+from rl_jax.learning import statistics as statistics_lib
+from rl_jax.learning.batch import make_batch
+from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import Batch
+from rl_jax.method import LOSS_SLOTS
 from rl_jax.runs.stages import Stages
 from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import TrainState
+from rl_jax.types import LEARNED, Metrics, TrainState
+
+
+def measure(forward: Forward, state: TrainState, batch: Batch) -> Metrics:
+  """The loss of the whole batch as `loss`, and the metrics of its pieces."""
+  method, params = batch.method, {**batch.frozen, **state.params}
+  traj, _ = score_lib.score(forward, params, batch.traj, method)
+  needs = statistics_lib.model_needs(method, LOSS_SLOTS)
+  stats = score_lib.scored_statistics(traj, needs | {statistics_lib.LOGP})
+  traj, states, _ = make_batch(method, traj, state.method_state)
+  learned = state.params.get(LEARNED, {})
+  loss, metrics, _ = objective_lib.terms(
+    method, stats, traj, batch.key, states, learned
+  )
+  return {**objective_lib.reduce_metrics(metrics, traj), 'loss': loss}
+
 
 # Metrics of losses that mean something off policy and without a step.
 SHOWN = ('preference/', 'train/nll', 'value/')
@@ -26,7 +46,7 @@ class HeldOut:
   as many as the rows fill.
   """
 
-  def __init__(self, source: LoggedSource, stages: Stages, num_prompts: int):
+  def __init__(self, source: RecordedSource, stages: Stages, num_prompts: int):
     shards = source.mesh.shape['data'] * source.mesh.shape['fsdp']
     count = min(num_prompts, len(source.prompts))
     self._size = min(source.num_prompts, count // shards * shards)
@@ -41,13 +61,13 @@ class HeldOut:
         'response to another prompt: it needs two'
       )
     self._batches = count // self._size
-    self._source, self._whole = source, mesh_lib.replicated(source.mesh)
+    self._source, self._replicated = source, mesh_lib.replicated(source.mesh)
     forward = stages.functions.forward
     if self._size % forward.microbatches:
       forward = dataclasses.replace(forward, microbatches=1)
     self._measure = jax.jit(
       functools.partial(measure, forward),
-      out_shardings=self._whole,
+      out_shardings=self._replicated,
       compiler_options=compilation.options(forward.model.platform),
     )
 
@@ -59,7 +79,7 @@ class HeldOut:
     for number in range(self._batches):
       indices = np.arange(self._size) + number * self._size
       traj, _ = self._source.read(indices, 0)
-      traj = processes.put(traj, self._whole)
+      traj = processes.put(traj, self._replicated)
       batch = Batch(frozen=frozen, method=method, traj=traj, key=key)
       found.append(processes.read(self._measure(state, batch)))
     names = [n for n in found[0] if n == 'loss' or n.startswith(SHOWN)]

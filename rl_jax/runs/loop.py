@@ -116,7 +116,7 @@ class Trainer:
       self.watch,
       self.entropy_change,
       self.lagged,
-      self.parts.verifier,
+      self.parts.runner,
       self.parts.judges,
       SavedSelector(self.parts.collector.selector),
       self.parts.policies,
@@ -293,7 +293,7 @@ class Trainer:
       saving.host_of(self._stateful),
       row,
     )
-    self.parts.verifier.forget(self.saver.oldest_host_state())
+    self.parts.runner.forget(self.saver.oldest_host_state())
     self.callbacks.call('on_save', self.counters.iteration, row)
     return row
 
@@ -318,7 +318,7 @@ class Trainer:
       stack.callback(self.lock.release)
       stack.callback(self.writer.close)
       stack.callback(self.saver.close)
-      stack.callback(self.parts.verifier.close)
+      stack.callback(self.parts.runner.close)
       stack.callback(self.profiler.close)
 
   def _restore(self) -> None:

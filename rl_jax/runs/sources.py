@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
 from rl_jax.decoding.stop import Stop
 from rl_jax.method import Method
@@ -20,7 +20,6 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import Collected
@@ -29,7 +28,7 @@ from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.stages import Stages
 from rl_jax.tasks import Mixture as TaskMixture
-from rl_jax.types import Trajectories
+from rl_jax.types import GroupSummary, Trajectories
 
 
 class Source(Protocol):
@@ -63,7 +62,7 @@ class Source(Protocol):
 
 def read_rows(
   config: ExperimentConfig, policy: Policy, sampled: Callable[[], PromptSet]
-) -> tuple[PromptSet | None, LoggedSet | None]:
+) -> tuple[PromptSet | None, RecordedSet | None]:
   """(prompts to sample for, recorded responses) that the run needs, read.
 
   sampled: makes the former.
@@ -89,23 +88,23 @@ def _context(config, prompts):
   )
 
 
-def read_records(config: ExperimentConfig, policy: Policy) -> LoggedSet:
+def read_records(config: ExperimentConfig, policy: Policy) -> RecordedSet:
   """The recorded responses to train on.
 
   Raises: ValueError if one of them, or the method, does not fit.
   """
   check_recorded(config.task, config.rollout.group_size, config.method)
-  records = logged_set(config, policy, 'train')
+  records = recorded_set(config, policy, 'train')
   records.check_labels(config.method)
   return records
 
 
-def logged_set(
+def recorded_set(
   config: ExperimentConfig, policy: Policy, split: str
-) -> LoggedSet:
+) -> RecordedSet:
   """The recorded rows of a split."""
   rollout = config.rollout
-  return LoggedSet(
+  return RecordedSet(
     config.task,
     split,
     policy.tokenizer,
@@ -125,8 +124,8 @@ def make_held_out(
     return None
   if not config.task.num_prompts(settings.split):
     return None
-  source = LoggedSource(
-    prompts=logged_set(config, policy, settings.split),
+  source = RecordedSource(
+    prompts=recorded_set(config, policy, settings.split),
     selector=None,  # all of them, in order
     score=stages.score,
     mesh=stages.engine.mesh,
@@ -156,7 +155,7 @@ def _host_selector(selector, task, prompts, key):
 
 def make_source(
   config: ExperimentConfig,
-  rows: tuple[PromptSet | None, LoggedSet | None],
+  rows: tuple[PromptSet | None, RecordedSet | None],
   stages: Stages,
   judging: Judging,
   key: jax.Array,
@@ -185,8 +184,8 @@ def make_source(
       key=key,
     )
 
-  def logged(records, selector, key):
-    return LoggedSource(
+  def recorded(records, selector, key):
+    return RecordedSource(
       prompts=records,
       selector=_host_selector(selector, task, records, key),
       score=stages.score,
@@ -198,14 +197,14 @@ def make_source(
   if records is None:
     return sampler(prompts, rollout, stages.score)
   if prompts is None:
-    return cast(Source, logged(records, chooses, key))  # it has a selector
+    return cast(Source, recorded(records, chooses, key))  # it has a selector
   count = rollout.num_prompts - rollout.recorded_prompts
   fewer = dataclasses.replace(rollout, num_prompts=count)
   sampled = sampler(prompts, fewer, unscored)
   # Separate draws: it reads other prompts than are sampled for.
   other = jax.random.fold_in(key, rollout.recorded_prompts)
   return MixedSource(
-    sampled, logged(records, ShuffledPass(), other), stages.score
+    sampled, recorded(records, ShuffledPass(), other), stages.score
   )
 
 
@@ -218,8 +217,8 @@ def unscored(params, traj, method):
 class _Selectors:
   """The selectors of two sources as one."""
 
-  def __init__(self, sampled: PromptSelector, logged: PromptSelector):
-    self._parts = {'sampled': sampled, 'logged': logged}
+  def __init__(self, sampled: PromptSelector, recorded: PromptSelector):
+    self._parts = {'sampled': sampled, 'logged': recorded}
 
   @property
   def state(self) -> dict[str, Any]:
@@ -254,13 +253,13 @@ class MixedSource:
   ones have no scores of reward models.
   """
 
-  def __init__(self, sampled: Collector, logged: LoggedSource, score: Any):
-    self._sampled, self._logged, self._score = sampled, logged, score
+  def __init__(self, sampled: Collector, recorded: RecordedSource, score: Any):
+    self._sampled, self._recorded, self._score = sampled, recorded, score
     self.stop = sampled.stop
-    assert logged.selector is not None
-    self.selector = _Selectors(sampled.selector, logged.selector)
+    assert recorded.selector is not None
+    self.selector = _Selectors(sampled.selector, recorded.selector)
     join = functools.partial(_join, sampled.row_inputs)
-    self._join = jax.jit(join, out_shardings=sampled.whole)
+    self._join = jax.jit(join, out_shardings=sampled.replicated)
 
   def collect(
     self,
@@ -274,7 +273,7 @@ class MixedSource:
     drawn, _, (first,), lengths = self._sampled.collect(
       params, method, first_serial, policy_version, sampling_params
     )
-    rows, second = self._logged.rows(
+    rows, second = self._recorded.rows(
       first_serial + drawn.num_prompts, policy_version
     )
     traj, metrics = self._score(params, self._join(drawn, rows), method)
@@ -328,3 +327,35 @@ def _with_all(traj: Trajectories, other: Trajectories) -> Trajectories:
     extras={**traj.extras, **{k: fill(k, x) for k, x in missing.items()}},
     rewards={**traj.rewards, **rewards},
   )
+
+
+class Memory(Protocol):
+  """Made by `make_memory(prompts, rollout)` of a rollout piece."""
+
+  name: str  # in checkpoints
+  state: dict[str, np.ndarray]  # read as copies; set on restoring
+
+
+class RememberingSelector:
+  """A selector and a memory: what a checkpoint holds of both."""
+
+  def __init__(self, prompts: Any, memory: Memory):
+    self.prompts, self.memory = prompts, memory
+
+  @property
+  def state(self) -> dict[str, Any]:
+    """The states of the selector and of the memory."""
+    return {'prompts': self.prompts.state, self.memory.name: self.memory.state}
+
+  @state.setter
+  def state(self, value: dict[str, Any]) -> None:
+    self.prompts.state = value['prompts']
+    self.memory.state = value[self.memory.name]
+
+  def select(self, count: int) -> np.ndarray:
+    """Indices of the next prompts; moves the state on."""
+    return self.prompts.select(count)
+
+  def observe(self, ids: np.ndarray, summary: GroupSummary) -> None:
+    """Gives the selector the outcomes of the prompts."""
+    self.prompts.observe(ids, summary)

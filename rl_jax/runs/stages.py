@@ -169,7 +169,7 @@ def make_stages(
   sampling_mesh: of other devices, which sample; None: those of mesh.
   The updated state keeps the shardings of `state`: one program for all steps.
   """
-  rollout, whole = config.rollout, mesh_lib.replicated(mesh)
+  rollout, replicated = config.rollout, mesh_lib.replicated(mesh)
   functions = make_functions(config, model, tokenizer)
   training = functools.partial(
     jax.jit,
@@ -185,22 +185,22 @@ def make_stages(
   return Stages(
     engine=engine if sampling_mesh is None else on_own_mesh(engine),
     score=(
-      training(functions.score, out_shardings=whole)
+      training(functions.score, out_shardings=replicated)
       if functions.score
       else _nothing_to_score
     ),
-    make_batch=jax.jit(functions.make_batch, out_shardings=whole),
+    make_batch=jax.jit(functions.make_batch, out_shardings=replicated),
     update_minibatch=training(
       functools.partial(functions.update_minibatch, log_rows=num_rows(config)),
       donate_argnames='state',
-      out_shardings=(mesh_lib.shardings_of(state), whole),
+      out_shardings=(mesh_lib.shardings_of(state), replicated),
       static_argnames=('forward', 'reuse_scores'),
     ),
     functions=functions,
     seed=config.seed,
     pack=config.update.pack and mesh_lib.spans(mesh) == 1,
     mesh=mesh,
-    replicated=whole,
+    replicated=replicated,
   )
 
 

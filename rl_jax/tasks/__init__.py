@@ -21,19 +21,17 @@ from rl_jax.tasks.gap_split import GapSplit
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
-from rl_jax.tasks.joined_pairs import JoinedPairs
+from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
-from rl_jax.tasks.preference_rows import PreferenceRows
+from rl_jax.tasks.preference_rows import PreferenceRows, StepRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
 from rl_jax.tasks.question_answer import QuestionAnswer
-from rl_jax.tasks.referenced_pairs import ReferencedPairs
 from rl_jax.tasks.refinements import Refinements
 from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
 from rl_jax.tasks.rule_pairs import RulePairs
-from rl_jax.tasks.step_rows import StepRows
 from rl_jax.tasks.templates import (
   ChatTemplate,
   PlainTemplate,

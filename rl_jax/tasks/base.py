@@ -52,7 +52,7 @@ class Example:
 
 
 @dataclasses.dataclass(frozen=True)
-class Logged:
+class RecordedResponse:
   """A response to a prompt that data hold.
 
   `text`, or for a conversation `messages`: the assistant's turn and what
@@ -138,12 +138,14 @@ def merged(
   )
 
 
+# Names of methods and attributes in earlier versions -> those of today.
+FORMER = {'logged': 'recorded', 'num_logged': 'num_recorded'}
 # Methods that some tasks have, see Task.supports.
 OPTIONAL = (
   'reward',
   'make',
   'target',
-  'logged',
+  'recorded',
   'hinted',
   'hinted_by',
   'with_examples',
@@ -199,7 +201,7 @@ class Task(user_modules.NamesCode, abc.ABC):
     return None
 
   @property
-  def num_logged(self) -> int:
+  def num_recorded(self) -> int:
     """How many recorded responses every prompt has."""
     return 1
 
@@ -228,9 +230,9 @@ class Task(user_modules.NamesCode, abc.ABC):
     """The target text of supervised training, without end token."""
     raise self._lacks('target')
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """Responses that data hold; by default the target, as the only one."""
-    return (Logged(text=self.target(example)),)
+    return (RecordedResponse(text=self.target(example)),)
 
   def prepare(self) -> None:  # noqa: B027, most have nothing to do
     """Imports what `reward` or episodes need, before workers are forked."""
@@ -335,6 +337,10 @@ def _check_declarations(cls):
       'TaskTraits(...)` without a type, or a property'
     )
   checks.check_defaults(cls, _MEMBERS)
+  for name in FORMER.keys() & own.keys():
+    raise TypeError(
+      f'{checks.where(cls)}: {name!r} is called {FORMER[name]!r} today'
+    )
   by_property = any('traits' in vars(x) for x in cls.__mro__ if x is not Task)
   for name in checks.own_names(cls):
     known = ('reward_weights',) if name in fields else (*_MEMBERS, *TRAITS)

@@ -57,7 +57,7 @@ def is_well_formed(text: str, label: str) -> bool:
 
 def correct(
   gold: Sequence[dict[str, Any]],
-  found: Sequence[dict[str, Any]],
+  calls: Sequence[dict[str, Any]],
   as_a_whole: bool = False,
 ) -> float:
   """6 s / S - 3, and 3 where the calls are equal, in order.
@@ -69,10 +69,10 @@ def correct(
   equal ones; one that scores 0 matches nothing. J: jaccard. as_a_whole: a call
   has all of its points if its parameters and values are right, else none.
   """
-  if list(gold) == list(found):
+  if list(gold) == list(calls):
     return 3.0
-  score = jaccard([c['name'] for c in gold], [c['name'] for c in found])
-  most, unused = 1, list(found)
+  score = jaccard([c['name'] for c in gold], [c['name'] for c in calls])
+  most, unused = 1, list(calls)
   for call in gold:
     own = call['parameters']
     most += 1 + len(own)

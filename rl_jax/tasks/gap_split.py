@@ -7,7 +7,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, wrapped
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 _PLACE = 'gap_split_index'  # in Example.meta: the index in the whole task
 
@@ -36,7 +36,7 @@ class GapSplit(wrapped.Wrapped):
 
   def __post_init__(self):
     super().__post_init__()
-    if self.task.num_logged < 2:
+    if self.task.num_recorded < 2:
       raise ValueError(
         f'GapSplit compares responses, and the data of '
         f'{type(self.task).__name__} have one to a prompt'
@@ -55,9 +55,9 @@ class GapSplit(wrapped.Wrapped):
       found, id=index, meta={**found.meta, _PLACE: place}
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The responses of the data."""
-    return self.task.logged(_inner(example))
+    return self.task.recorded(_inner(example))
 
   def target(self, example: Example) -> str:
     return self.task.target(_inner(example))
@@ -80,8 +80,8 @@ class GapSplit(wrapped.Wrapped):
     examples = (
       self.task.example(split, i) for i in range(self.task.num_prompts(split))
     )
-    logged = (self.task.logged(example) for example in examples)
-    rewards = ([one.reward for one in responses] for responses in logged)
+    recorded = (self.task.recorded(example) for example in examples)
+    rewards = ([one.reward for one in responses] for responses in recorded)
     return [max(x) - min(x) for x in rewards]
 
   def _kept(self, split):

@@ -6,7 +6,7 @@ from typing import Any
 
 from rl_jax.checks import checked
 from rl_jax.tasks import base, wrapped
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,10 +32,10 @@ class GoalPrompts(wrapped.Wrapped):
     for name in ('{prompt', '{score'):
       if name not in self.form:
         raise ValueError(f'GoalPrompts.form = {self.form!r} has no {name}}}')
-    if self.task.num_logged != 2:
+    if self.task.num_recorded != 2:
       raise ValueError(
         f'GoalPrompts needs pairs; the data of {type(self.task).__name__} have '
-        f'{self.task.num_logged} responses to a prompt'
+        f'{self.task.num_recorded} responses to a prompt'
       )
 
   @functools.cached_property
@@ -52,7 +52,7 @@ class GoalPrompts(wrapped.Wrapped):
 
   def _pair(self, split, index):
     example = self.task.example(split, index)
-    return example, self.task.logged(example)
+    return example, self.task.recorded(example)
 
   def num_prompts(self, split: str) -> int:
     """Two of every usable pair to train, one in the other splits."""
@@ -87,7 +87,7 @@ class GoalPrompts(wrapped.Wrapped):
       **more,
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The response that has the score asked for, then the other one."""
     return example.meta['pair']
 

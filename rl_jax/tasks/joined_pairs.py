@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.wrapped import Wrapped
 
 
@@ -19,15 +19,15 @@ class JoinedTexts(Wrapped):
     name = type(self).__name__
     if not self.separator:
       raise ValueError(f'{name}.separator is empty')
-    if self.task.num_logged != 2:
+    if self.task.num_recorded != 2:
       raise ValueError(
         f'{name} needs two responses to a prompt, and the data of '
-        f'{type(self.task).__name__} have {self.task.num_logged}'
+        f'{type(self.task).__name__} have {self.task.num_recorded}'
       )
 
-  def pair(self, example: Example) -> tuple[Logged, Logged]:
+  def pair(self, example: Example) -> tuple[RecordedResponse, RecordedResponse]:
     """The chosen and the rejected response, which are texts."""
-    chosen, rejected = self.task.logged(example)
+    chosen, rejected = self.task.recorded(example)
     if chosen.messages:
       raise ValueError(
         f'{type(self).__name__} joins texts, and the data are conversations'
@@ -44,11 +44,11 @@ class JoinedPairs(JoinedTexts):
   RewardModel(separator=...). Everything else is that of the task.
   """
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The chosen one first, then second."""
     chosen, rejected = self.pair(example)
     return tuple(
-      Logged(
+      RecordedResponse(
         text=self.separator.join(texts),
         steps=(texts[0], self.separator, texts[1]),
         reward=one.reward,
@@ -58,4 +58,34 @@ class JoinedPairs(JoinedTexts):
         (chosen, (chosen.text, rejected.text)),
         (rejected, (rejected.text, chosen.text)),
       )
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ReferencedPairs(JoinedTexts):
+  """A task of pairs (w, l) as four rows 'response separator reference'.
+
+  In this order w beside l, w beside w, l beside l, l beside w, with rewards 2,
+  1, 1, 0. --method=reward_model@rankings learns a gap g(x, y, y_ref) of them:
+  of the pairs of unequal rewards, which are five, the loss is the mean, where
+  PIT adds -log sigmoid of these differences up. As a reward it is
+  Judge(reads='value', template='{prompt}{response}SEPARATOR{answer}') with the
+  reference as the answer of the data, which the policy sees in its prompt.
+  Everything else is that of the task.
+  Source: PIT, "Enable Language Models to Implicitly Learn Self-Improvement From
+  Data", 2023; reconstructed.
+  """
+
+  num_recorded = 4
+
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    """The four rows."""
+    chosen, rejected = self.pair(example)
+    w, l = chosen.text, rejected.text  # noqa: E741
+    pairs = ((w, l, 2.0), (w, w, 1.0), (l, l, 1.0), (l, w, 0.0))
+    return tuple(
+      RecordedResponse(
+        text=self.separator.join((own, reference)), reward=reward
+      )
+      for own, reference, reward in pairs
     )

@@ -50,18 +50,18 @@ def _bits(number):
   return number.numerator.bit_length() + number.denominator.bit_length()
 
 
-def same(found: Any, right: Any) -> bool:
+def same(given: Any, right: Any) -> bool:
   """Whether two trees with the same symbols have the same value.
 
   At points where both are complex they are not compared: the square root of 1/n
   is 1 over that of n only where there are such roots.
   """
-  pair = rational(found), rational(right)
+  pair = rational(given), rational(right)
   if None not in pair:
     return pair[0] == pair[1]
   symbols, compared = right.free_symbols, 0
   for k in range(len(_POINTS) if symbols else 1):
-    a, b = _at_point(found, symbols, k), _at_point(right, symbols, k)
+    a, b = _at_point(given, symbols, k), _at_point(right, symbols, k)
     if b is None or (symbols and a is not None and _both_complex(a, b)):
       continue
     if a is None or not _close(a, b):

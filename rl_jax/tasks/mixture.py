@@ -9,7 +9,13 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example, Logged, Task, TaskTraits, merged
+from rl_jax.tasks.base import (
+  Example,
+  RecordedResponse,
+  Task,
+  TaskTraits,
+  merged,
+)
 from rl_jax.tasks.environments import several
 from rl_jax.tasks.environments.base import Environment, is_environment
 
@@ -76,9 +82,9 @@ class Mixture(Task):
     return {TOTAL: 1.0}
 
   @property
-  def num_logged(self) -> int:
+  def num_recorded(self) -> int:
     """The number of responses of a prompt; ValueError if parts differ."""
-    found = {part.name: part.task.num_logged for part in self.parts}
+    found = {part.name: part.task.num_recorded for part in self.parts}
     if len(set(found.values())) > 1:
       raise ValueError(
         f'Mixture.parts: the data have {found} responses to a prompt: as many '
@@ -107,7 +113,7 @@ class Mixture(Task):
   def supports(self, name: str) -> bool:
     """Episodes and records if any part has them, hints if all have."""
     parts = [part.task.supports(name) for part in self.parts]
-    if name in ('make', 'logged'):
+    if name in ('make', 'recorded'):
       return any(parts)
     return name in ('reward', 'target') or (name == 'hinted' and all(parts))
 
@@ -137,9 +143,9 @@ class Mixture(Task):
     """The target by the part's task."""
     return self.task_of(example).target(self._inner(example))
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The responses that the part's data hold."""
-    return self.task_of(example).logged(self._inner(example))
+    return self.task_of(example).recorded(self._inner(example))
 
   def hinted(self, example: Example) -> Example:
     """The example with the part's hint."""

@@ -152,7 +152,7 @@ def _quotient(match):
   return Numeral(-value if sign == '-' else value, form)
 
 
-def equal(found: Numeral, right: Numeral, tolerance: float) -> bool:
+def equal(given: Numeral, right: Numeral, tolerance: float) -> bool:
   """True if both have the same value, as exactly as their forms state it.
 
     |found - right| <= tolerance * min(1, 10^d), d the digits of |right| before
@@ -162,8 +162,8 @@ def equal(found: Numeral, right: Numeral, tolerance: float) -> bool:
   number is, and for six digits after the point above 1. An integer, 0 too,
   must be met exactly, and so must a quotient by another one.
   """
-  value, (gold, form) = found.value, right
-  exact = gold.denominator == 1 or {found.form, form} <= EXACT_FORMS
+  value, (gold, form) = given.value, right
+  exact = gold.denominator == 1 or {given.form, form} <= EXACT_FORMS
   if exact or value == gold:
     return value == gold
   leading = (Decimal(gold.numerator) / Decimal(gold.denominator)).adjusted()

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any, NoReturn
 
-from rl_jax.tasks.base import Logged
+from rl_jax.tasks.base import RecordedResponse
 from rl_jax.tasks.messages import (
   check_no_images,
   check_prompt,
@@ -65,7 +65,7 @@ def form_of(record: Mapping[str, Any], where: str) -> str:
 
 def parse(
   record: Mapping[str, Any], form: str, where: str
-) -> tuple[Text, tuple[Logged, ...]]:
+) -> tuple[Text, tuple[RecordedResponse, ...]]:
   """(prompt, responses of the data).
 
   Raises: BadRowError naming what is wrong.
@@ -85,12 +85,12 @@ def parse(
     label = row.field('label')
     if not isinstance(label, bool):
       row.fail('wrong_label', f"field 'label' is {label!r}, not true or false")
-    return prompt, (_logged(text, float(label), int(label)),)
+    return prompt, (_recorded(text, float(label), int(label)),)
   if _given(record, 'messages'):
     prompt, text = row.conversation()
   else:
     prompt, text = row.prompt_and_completion()
-  return prompt, (_logged(text, 1.0, None),)
+  return prompt, (_recorded(text, 1.0, None),)
 
 
 def arguments(
@@ -228,7 +228,7 @@ class _Row:
       self.fail(
         'wrong_type', f"field 'text' is {text!r}: too short, or no text"
       )
-    return text[0], (_logged(text[1:], 1.0, None),)
+    return text[0], (_recorded(text[1:], 1.0, None),)
 
   def pair(self):
     names = ('chosen', 'rejected')
@@ -251,7 +251,7 @@ class _Row:
     rewards, scored = (1.0, 0.0), [f'score_{name}' for name in names]
     if _given(self._record, *scored):
       rewards = tuple(self.number(self.field(x), x) for x in scored)
-    chosen, rejected = map(_logged, texts, rewards, (1, 0))
+    chosen, rejected = map(_recorded, texts, rewards, (1, 0))
     return prompt, (
       dataclasses.replace(chosen, distance=self.distance()),
       rejected,
@@ -319,7 +319,7 @@ class _Row:
     scores = [self.number(score, 'scores') for score in scores]
     texts = [self.completion(text, 'responses', prompt) for text in responses]
     return prompt, tuple(
-      _logged(text, score, None)
+      _recorded(text, score, None)
       for text, score in zip(texts, scores, strict=True)
     )
 
@@ -342,7 +342,7 @@ class _Row:
         self.fail('wrong_label', f'{label!r} in labels is not from 0 to 1')
     ended = tuple(step.rstrip(STEP_END) + STEP_END for step in steps)
     return prompt, (
-      Logged(
+      RecordedResponse(
         text=''.join(ended),
         reward=float(min(labels)),
         steps=ended,
@@ -351,10 +351,10 @@ class _Row:
     )
 
 
-def _logged(text: Text, reward: float, label: int | None) -> Logged:
+def _recorded(text: Text, reward: float, label: int | None) -> RecordedResponse:
   if isinstance(text, str):
-    return Logged(text=text, reward=reward, label=label)
-  return Logged(messages=text, reward=reward, label=label)
+    return RecordedResponse(text=text, reward=reward, label=label)
+  return RecordedResponse(messages=text, reward=reward, label=label)
 
 
 def _given(record, *names):

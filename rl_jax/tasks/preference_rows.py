@@ -8,7 +8,8 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, preference_forms
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged, Task, TaskTraits
+from rl_jax.tasks.base import Example, RecordedResponse, Task, TaskTraits
+from rl_jax.tasks.preference_forms import STEP_END
 from rl_jax.tasks.sources import BadRowError
 
 
@@ -53,7 +54,7 @@ class PreferenceRows(Task):
     return counts[split]
 
   @property
-  def num_logged(self) -> int:
+  def num_recorded(self) -> int:
     """Responses of every row."""
     return len(_decoded(self._rows()[0])[1])
 
@@ -62,9 +63,9 @@ class PreferenceRows(Task):
     base.check_index(self, split, index)
     first = 0 if split == 'train' else self.num_prompts('train')
     row = self._rows()[first + index]
-    prompt, logged = _decoded(row)
+    prompt, recorded = _decoded(row)
     more: dict[str, Any] = {}
-    meta: dict[str, Any] = {'logged': logged, base.PLACE: row.where}
+    meta: dict[str, Any] = {'recorded': recorded, base.PLACE: row.where}
     if self.columns:
       meta[base.COLUMNS] = row.columns
     if not isinstance(prompt, str):
@@ -72,15 +73,15 @@ class PreferenceRows(Task):
       more['arguments'] = {**self.arguments, **json.loads(row.answer)}
     return Example(
       prompt=prompt,
-      answer=_text(logged[0]),
+      answer=_text(recorded[0]),
       id=index,
       meta=meta,
       **more,
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The responses of the row, the chosen one of a pair first."""
-    return example.meta['logged']
+    return example.meta['recorded']
 
   def target(self, example: Example) -> str:
     """The first response: of a pair the chosen one."""
@@ -96,8 +97,8 @@ class PreferenceRows(Task):
     return _load(self.path, self.form, *limits, *more)
 
 
-def _text(logged: Logged) -> str:
-  return logged.text or logged.messages[-1]['content']
+def _text(recorded: RecordedResponse) -> str:
+  return recorded.text or recorded.messages[-1]['content']
 
 
 @functools.lru_cache(maxsize=8)
@@ -108,12 +109,12 @@ def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
     found = form
     if form == 'auto':
       found = preference_forms.form_of(record, where)
-    prompt, logged = preference_forms.parse(record, found, where)
+    prompt, recorded = preference_forms.parse(record, found, where)
     if aspects:
       rated = preference_forms.aspects(record, aspects, found, where)
-      logged = (dataclasses.replace(logged[0], aspects=rated),)
-    shape = {'form': found, 'responses': len(logged)}
-    if logged[0].distance is not None:
+      recorded = (dataclasses.replace(recorded[0], aspects=rated),)
+    shape = {'form': found, 'responses': len(recorded)}
+    if recorded[0].distance is not None:
       shape['semantic_distance'] = True
     expected = first or shape
     if shape != expected:
@@ -124,7 +125,7 @@ def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
       )
     first.update(shape)
     arguments = preference_forms.arguments(record, prompt, where)
-    responses = json.dumps([_encoded(x) for x in logged])
+    responses = json.dumps([_encoded(x) for x in recorded])
     prompt, arguments = json.dumps(prompt), json.dumps(arguments)
     return None, rows_lib.Row(prompt, arguments, responses, where)
 
@@ -133,10 +134,15 @@ def _load(path, form, bad_rows, max_row_bytes, aspects, columns):
   )
 
 
-def _encoded(logged):
-  text = logged.steps or logged.text or logged.messages
-  numbers = [logged.reward, logged.label, logged.step_labels, logged.distance]
-  return [text, *numbers, logged.aspects]
+def _encoded(recorded):
+  text = recorded.steps or recorded.text or recorded.messages
+  numbers = [
+    recorded.reward,
+    recorded.label,
+    recorded.step_labels,
+    recorded.distance,
+  ]
+  return [text, *numbers, recorded.aspects]
 
 
 def _decoded(row):
@@ -152,5 +158,30 @@ def _decoded(row):
       fields = {'messages': tuple(text)}
     fields |= {'reward': reward, 'label': label, 'distance': distance}
     fields |= {'step_labels': tuple(step_labels), 'aspects': tuple(aspects)}
-    responses.append(Logged(**fields))
+    responses.append(RecordedResponse(**fields))
   return prompt if isinstance(prompt, str) else tuple(prompt), tuple(responses)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+@checked
+class StepRows(PreferenceRows):
+  """Rows of steps like PreferenceRows, which end as they are, without a new
+  line.
+
+  For alphabets without one. Rows are {prompt, completions, labels}, labels from
+  0 to 1, one of each step.
+
+  Raises: ValueError for rows without steps.
+  """
+
+  form: str = 'steps'
+
+  def __post_init__(self):
+    if self.form != 'steps':
+      raise ValueError(f"StepRows.form = {self.form!r}: it is 'steps'")
+
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    """The response, its steps without the ends that PreferenceRows adds."""
+    (record,) = super().recorded(example)
+    steps = tuple(step.removesuffix(STEP_END) for step in record.steps)
+    return (dataclasses.replace(record, text=''.join(steps), steps=steps),)

@@ -7,7 +7,7 @@ from typing import Any
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks import rows as rows_lib
-from rl_jax.tasks.base import Example, Logged, Task
+from rl_jax.tasks.base import Example, RecordedResponse, Task
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
@@ -69,12 +69,12 @@ class PromptResponse(Task):
     meta = {base.COLUMNS: row.columns} if self.columns else {}
     return Example(**prompt, answer=row.solution, id=index, meta=meta)
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The response."""
     if not example.messages or example.prefill:
-      return (Logged(text=example.answer),)
+      return (RecordedResponse(text=example.answer),)
     turn = {'role': 'assistant', 'content': example.answer}
-    return (Logged(messages=(turn,)),)
+    return (RecordedResponse(messages=(turn,)),)
 
   def target(self, example: Example) -> str:
     """The response."""

@@ -130,29 +130,29 @@ def extract_code(text: str) -> str:
   return blocks[-1] if blocks else text
 
 
-def equal(found: Any, expected: Any, tolerance: float) -> bool:
+def equal(result: Any, expected: Any, tolerance: float) -> bool:
   """JSON values: same type and value; floats are expected to a tolerance."""
-  if isinstance(expected, bool) or isinstance(found, bool):
-    return found is expected
-  if isinstance(expected, int) and isinstance(found, int | float):
-    return found == expected  # exact between int and float, too
-  if isinstance(expected, int | float) and isinstance(found, int | float):
+  if isinstance(expected, bool) or isinstance(result, bool):
+    return result is expected
+  if isinstance(expected, int) and isinstance(result, int | float):
+    return result == expected  # exact between int and float, too
+  if isinstance(expected, int | float) and isinstance(result, int | float):
     least = 0.0 if expected else tolerance  # 0 is not 6.67e-11
     try:
-      return math.isclose(found, expected, rel_tol=tolerance, abs_tol=least)
+      return math.isclose(result, expected, rel_tol=tolerance, abs_tol=least)
     except OverflowError:  # an int beyond the floats
       return False
-  if type(found) is not type(expected):
+  if type(result) is not type(expected):
     return False
   if isinstance(expected, list):
-    return len(found) == len(expected) and all(
-      equal(f, e, tolerance) for f, e in zip(found, expected, strict=True)
+    return len(result) == len(expected) and all(
+      equal(f, e, tolerance) for f, e in zip(result, expected, strict=True)
     )
   if isinstance(expected, dict):
-    return found.keys() == expected.keys() and all(
-      equal(found[name], expected[name], tolerance) for name in expected
+    return result.keys() == expected.keys() and all(
+      equal(result[name], expected[name], tolerance) for name in expected
     )
-  return found == expected
+  return result == expected
 
 
 @functools.lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.joined_pairs import JoinedTexts
 
 QUESTION, REFERENCE = 'question', 'reference'  # in Example.meta
@@ -36,7 +36,7 @@ class Refinements(JoinedTexts):
     'hinted_by',
     'with_examples',
   )
-  num_logged = 1
+  num_recorded = 1
 
   shown: str = chosen('rejected', ('rejected', 'data'))
   references: dict[str, str] = dataclasses.field(
@@ -79,7 +79,7 @@ class Refinements(JoinedTexts):
       meta={**found.meta, QUESTION: found.prompt, REFERENCE: reference},
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The chosen response."""
     return self.pair(_inner(example))[:1]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import draws, wrapped
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,11 +34,11 @@ class RulePairs(wrapped.Wrapped):
       )
 
   @property
-  def num_logged(self) -> int:
+  def num_recorded(self) -> int:
     """Two responses of a pair, else one."""
     return 2 if self.form == 'pair' else 1
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The right response first; or one of them."""
     stream = draws.Draws('rule_pairs', self.seed, example.prompt)
     flipped = stream.uniform() < self.flip_rate
@@ -48,9 +48,9 @@ class RulePairs(wrapped.Wrapped):
     others = [s for s in self.symbols if s != target[place]]
     wrong = target[:place] + stream.choice(others) + target[place + 1 :]
     pair = tuple(
-      Logged(text=text, reward=float(label), label=int(label))
+      RecordedResponse(text=text, reward=float(label), label=int(label))
       for text, label in ((target, not flipped), (wrong, flipped))
     )
     if self.form == 'label':
       return pair[1 - right_first :][:1]
-    return pair if self.form == 'pair' else (Logged(text=target),)
+    return pair if self.form == 'pair' else (RecordedResponse(text=target),)

@@ -5,7 +5,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from rl_jax.tasks import base
-from rl_jax.tasks.base import Example, Logged, Task, TaskTraits
+from rl_jax.tasks.base import Example, RecordedResponse, Task, TaskTraits
 from rl_jax.tasks.episodes import DeviceReply, Environment
 
 
@@ -50,8 +50,8 @@ class Wrapped(Task, is_base=True):
     return self.inner.template
 
   @property
-  def num_logged(self) -> int:
-    return self.inner.num_logged
+  def num_recorded(self) -> int:
+    return self.inner.num_recorded
 
   @property
   def annotators(self) -> int | None:
@@ -78,8 +78,8 @@ class Wrapped(Task, is_base=True):
   def target(self, example: Example) -> str:
     return self.inner.target(example)
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
-    return self.inner.logged(example)
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    return self.inner.recorded(example)
 
   def prepare(self) -> None:
     self.inner.prepare()

@@ -32,7 +32,7 @@ class Tally:
   def __init__(self, kinds: Sequence[str]):
     self._kinds = kinds
     self._counts = collections.Counter()
-    self._logged: set[str] = set()
+    self._recorded: set[str] = set()
 
   def counts(self) -> dict[str, int]:
     """Calls ever made, by kind."""
@@ -45,8 +45,8 @@ class Tally:
   def hear(self, result: Result, what: str, where: str) -> None:
     """Counts a call; what: the name of calls, where: of which this is one."""
     self.add(result.kind)
-    if result.kind != 'ok' and result.kind not in self._logged:
-      self._logged.add(result.kind)
+    if result.kind != 'ok' and result.kind not in self._recorded:
+      self._recorded.add(result.kind)
       _LOGGER.warning(
         what + ' of kind %r (later ones are only counted), %s: %s',
         result.kind,

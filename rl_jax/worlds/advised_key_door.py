@@ -11,7 +11,7 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 from rl_jax.worlds.key_door import ACTIONS, KeyDoor, Layout
-from rl_jax.worlds.key_door_words import HOLDS, State, told
+from rl_jax.worlds.key_door_words import HOLDS, State, observed
 
 SUBGOALS = 'KDG'  # to have the key, an open door, to be at the goal
 _RATE, _EXPLORE, _DISCOUNT, _LONGEST = 0.5, 0.3, 0.9, 50
@@ -86,7 +86,9 @@ class Advised(Environment):
     self._layout, self._seed = task.layout(seed), seed
     self._state, self._taken = (*self._layout.start, 0), 0
     self._tables = action_values(task.size, seed, task.learned, task.listens)
-    return Reply(self._layout.told() + told(self._state), state=self._state)
+    return Reply(
+      self._layout.described() + observed(self._state), state=self._state
+    )
 
   def step(self, action: str) -> Reply:
     """What the agent makes of a sub-goal."""
@@ -103,7 +105,7 @@ class Advised(Environment):
     size = math.sqrt(sum(events))
     cosine = events[wanted] / size if wanted is not None and size else 0.0
     return Reply(
-      told(self._state),
+      observed(self._state),
       rewards={
         base.OUTCOME: float(done),
         'progress': (self._state[2] - before[2]) / 2,

@@ -34,9 +34,9 @@ class Arms(EnvironmentTask):
 
   The arms win with probabilities that are uniform on [0, 1] and are drawn again
   after every `keep` pulls, so a policy that remembers can find the best one.
-  told: 'wins', or 'nothing', which leaves nothing to remember ('?>'). Any other
-  text wins nothing and observes '?>'. All rows of a group have the same arms,
-  and win with the same pulls of them.
+  observed: 'wins', or 'nothing', which leaves nothing to remember ('?>'). Any
+  other text wins nothing and observes '?>'. All rows of a group have the same
+  arms, and win with the same pulls of them.
   Components: `outcome` 1 / pulls for a win, so that an episode has its mean;
   `regret` the probability of the best arm less that of the pulled one, `best` 1
   for the best arm, both divided by the pulls.
@@ -48,7 +48,7 @@ class Arms(EnvironmentTask):
   arms: int = ranged(4, 2, 10)
   pulls: int = ranged(20, 1, 1000)
   keep: int = ranged(20, 1, 1000)
-  told: str = chosen('wins', ('wins', 'nothing'))
+  observed: str = chosen('wins', ('wins', 'nothing'))
   traits = TaskTraits(global_random=False)
 
   @property
@@ -122,7 +122,7 @@ class Arms(EnvironmentTask):
     chance_B = jnp.where(pulls, chance_BTK[row_B, *now_B], 0)
     win_B = jnp.where(pulls, win_BTK[row_B, *now_B], 0)
     best_B = chance_BTK[row_B, now_B[0]].max(axis=1)
-    says_B = pulls if self.told == 'wins' else jnp.zeros_like(pulls)
+    says_B = pulls if self.observed == 'wins' else jnp.zeros_like(pulls)
     ids_SO, length_S = device_verifiers.pad_rows(
       [tokenizer.encode(text + PROMPT) for text in UNKNOWN + '01']
     )
@@ -164,7 +164,7 @@ class Pulling(Environment):
     chance = int(self._chance_TK[place, arm]) if pulls else 0
     win = int(self._win_TK[place, arm]) if pulls else 0
     self._pulled += 1
-    says = pulls and task.told == 'wins'
+    says = pulls and task.observed == 'wins'
     # Divided as on the device, in float32.
     part, fine = task.shares
     return Reply(

@@ -4,7 +4,7 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged, Task
+from rl_jax.tasks.base import Example, RecordedResponse, Task
 
 PAIRS = {'(': ')', '[': ']', '{': '}'}
 OPEN, CLOSE = ''.join(PAIRS), ''.join(PAIRS.values())
@@ -20,14 +20,14 @@ class BracketPrograms(Task):
   Two to `opened` brackets are open. Components: `outcome` 1 if all are closed
   in order; `tests` 1 then, -0.3 if some are left open, -0.6 if one is closed by
   a bracket of another kind or nothing is open, -1 if the response is empty or
-  has other characters. `num_logged` recorded programs of a prompt: the shortest
-  right one, with each bracket replaced at random with probability `bugs`.
+  has other characters. A prompt has `num_recorded` programs: the shortest right
+  one, with each bracket replaced at random with probability `bugs`.
   Source: this code, in place of APPS; rewards of CodeRL.
   """
 
   opened: int = ranged(5, 2, 9)
   bugs: float = ranged(0.2, 0.0, 1.0)
-  num_logged: int = ranged(4, 1)
+  num_recorded: int = ranged(4, 1)
   num_train: int = ranged(2000, 1)
   num_validation: int = ranged(200, 1)
   num_test: int = ranged(200, 1)
@@ -56,18 +56,18 @@ class BracketPrograms(Task):
     """The shortest right program."""
     return example.answer
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """Programs with bugs, and what they earn."""
     stream = draws.Draws('bugs', self.seed, example.prompt, example.id)
     found = []
-    for _ in range(self.num_logged):
+    for _ in range(self.num_recorded):
       program = ''.join(
         stream.choice(OPEN + CLOSE) if stream.uniform() < self.bugs else x
         for x in example.answer
       )
       rewards = self.reward(example, program)
       reward = base.combine(rewards, self.reward_weights)
-      found.append(Logged(text=program, reward=reward))
+      found.append(RecordedResponse(text=program, reward=reward))
     return tuple(found)
 
   def reward(self, example: Example, response: str) -> dict[str, float]:

@@ -264,3 +264,29 @@ def apply(left: int, operation: str, right: int) -> int:
   if operation == '+':
     return (left + right) % 10
   return (left - right if operation == '-' else left * right) % 10
+
+
+_STEP = re.compile(r'[^;>]*[;>]|[^;>]+')
+
+
+def split_steps(response: str) -> tuple[str, ...]:
+  """'<3+4=7;7*2=4>4' -> ('<3+4=7;', '7*2=4>', '4'): ends stay."""
+  return tuple(_STEP.findall(response))
+
+
+def first_error(example: Example, written: tuple[str, ...]) -> int:
+  """The first step that the solution does not have at its place; -1: none.
+
+  The solution is that of Chain.target without slips, or, for a response of one
+  step, the answer only.
+  """
+  right = steps(_problem(example))
+  thought = [f'{step};' for step in right[:-1]] + [f'{right[-1]}>']
+  thought[0] = f'<{thought[0]}'
+  solution = [*thought, example.answer]
+  if len(written) == 1:
+    return -1 if written[0] == example.answer else 0
+  for place, step in enumerate(written):
+    if place >= len(solution) or step != solution[place]:
+      return place
+  return -1 if len(written) == len(solution) else len(written) - 1

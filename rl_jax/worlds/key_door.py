@@ -22,7 +22,7 @@ from rl_jax.worlds.key_door_words import (
   MOVES,
   WORDS,
   State,
-  told,
+  observed,
 )
 
 
@@ -37,7 +37,7 @@ class Layout:
   goal: tuple[int, int]
   start: tuple[int, int]
 
-  def told(self) -> str:
+  def described(self) -> str:
     """What does not change, as 'k01d11g20:'."""
     places = ('k', self.key), ('d', (self.wall, self.door)), ('g', self.goal)
     return ''.join(f'{name}{x}{y}' for name, (x, y) in places) + ':'
@@ -200,7 +200,9 @@ class Walk(Environment):
     """Starts with empty hands."""
     self._layout = self._task.layout(seed)
     self._state = (*self._layout.start, 0)
-    return Reply(self._layout.told() + told(self._state), state=self._state)
+    return Reply(
+      self._layout.described() + observed(self._state), state=self._state
+    )
 
   def step(self, action: str) -> Reply:
     """Anything but a word of an action cannot be done."""
@@ -211,7 +213,7 @@ class Walk(Environment):
     )
     rewards = self._layout.rewards(before, self._state)
     return Reply(
-      told(self._state),
+      observed(self._state),
       rewards=rewards,
       done=rewards[base.OUTCOME] > 0,
       state=self._state,

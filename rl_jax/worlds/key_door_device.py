@@ -9,7 +9,7 @@ import numpy as np
 from rl_jax.tasks import base, device_verifiers
 from rl_jax.tasks.environments.base import DeviceReply
 from rl_jax.worlds.device_text import spelled, word_table
-from rl_jax.worlds.key_door_words import ACTIONS, MOVES, WORDS, told
+from rl_jax.worlds.key_door_words import ACTIONS, MOVES, WORDS, observed
 
 _HANDS = 3  # empty, with the key, door open
 
@@ -85,7 +85,7 @@ def _observations(size: int, tokenizer: Any) -> tuple[np.ndarray, np.ndarray]:
   places = [(x, y) for x in range(size) for y in range(size)]
   return device_verifiers.pad_rows(
     [
-      tokenizer.encode(told((x, y, hands)))
+      tokenizer.encode(observed((x, y, hands)))
       for x, y in places
       for hands in range(_HANDS)
     ]

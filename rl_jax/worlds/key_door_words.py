@@ -15,7 +15,7 @@ HOLDS = '-ko'  # nothing, the key, the door is open
 State = tuple[int, int, int]  # column, row, place in HOLDS
 
 
-def told(state: State) -> str:
+def observed(state: State) -> str:
   """What the policy reads of a state, as '01k>'."""
   x, y, holds = state
   return f'{x}{y}{HOLDS[holds]}>'

@@ -6,7 +6,7 @@ import math
 
 from rl_jax.checks import check_range, checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged, Task
+from rl_jax.tasks.base import Example, RecordedResponse, Task
 
 _LETTERS = 'abcdef'
 _PAIRS = tuple(a + b for a in _LETTERS for b in _LETTERS)
@@ -47,7 +47,7 @@ class Motifs(Task):
   reward_weights: dict[str, float] = base.outcome_only()
 
   alphabet = _LETTERS
-  num_logged = 2
+  num_recorded = 2
 
   def __post_init__(self):
     check_range(self, 'minority', 0, self.annotators)
@@ -98,7 +98,7 @@ class Motifs(Task):
     found = len(motifs & set(pairs)) / self.num_motifs
     return found - self.penalty * (len(pairs) - len(set(pairs)))
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """Two texts, the one that was called better first."""
     split, annotator = example.meta['split'], self.annotator(example.id)
     first = self.annotators - self.minority  # of the minority
@@ -117,7 +117,9 @@ class Motifs(Task):
     if not better:
       texts.reverse()
     return tuple(
-      Logged(text=text, reward=float(label), label=label, annotator=annotator)
+      RecordedResponse(
+        text=text, reward=float(label), label=label, annotator=annotator
+      )
       for text, label in zip(texts, (1, 0), strict=True)
     )
 
@@ -129,7 +131,7 @@ class Motifs(Task):
 
   def target(self, example: Example) -> str:
     """The text that was called better."""
-    return self.logged(example)[0].text
+    return self.recorded(example)[0].text
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """The gold scores, 0 for a text of one letter or none, and the cost."""

@@ -9,7 +9,7 @@ from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import DeviceReply, Reply
 from rl_jax.worlds.key_door import ACTIONS, WORDS, KeyDoor, Walk
-from rl_jax.worlds.key_door_words import told
+from rl_jax.worlds.key_door_words import observed
 
 SWITCH, KEEP = '!~'
 SUBGOALS = 'KDG'  # the key, the door, the goal
@@ -152,7 +152,7 @@ class PlannedWalk(Walk):
     """Starts with what the task gives."""
     reply = super().reset(seed)
     self._state = (*self._state[:2], self._task.begins)
-    text = self._layout.told() + told(self._state)
+    text = self._layout.described() + observed(self._state)
     return dataclasses.replace(reply, observation=text, state=self._state)
 
   def step(self, action: str) -> Reply:

@@ -55,8 +55,8 @@ class PricedTools(EnvironmentTask):
 
   def actions(self, example: Example) -> list[str]:
     """The letters of a shortest solution that is always right."""
-    digit, _, told = self.facts(example)
-    return [str(digit)] if told >= 0 else [SLOW, str(digit)]
+    digit, _, observed = self.facts(example)
+    return [str(digit)] if observed >= 0 else [SLOW, str(digit)]
 
   def make(self, example: Example) -> 'Asking':
     """An episode about the example's digit."""
@@ -93,8 +93,8 @@ class PricedTools(EnvironmentTask):
     number_S = jnp.asarray([known.get(text, -1) for text in texts], jnp.int32)
     number_B = number_S[device_text.spelled(table_SV, action_BA, length_B)]
     fast_B, slow_B, done_B = number_B == 0, number_B == 1, number_B > 1
-    told_B = jnp.where(slow_B, state[:, 0], -1)
-    told_B = jnp.where(fast_B, state[:, 1], told_B)
+    observed_B = jnp.where(slow_B, state[:, 0], -1)
+    observed_B = jnp.where(fast_B, state[:, 1], observed_B)
     said = [HIDDEN, *string.digits[: self.values]]
     ids_SO, length_S = device_verifiers.pad_rows(
       [tokenizer.encode(one + PROMPT) for one in said]
@@ -107,8 +107,8 @@ class PricedTools(EnvironmentTask):
     waited_now_B = jnp.where(waited_B < 0, -1, waited_B + 1)
     waited_now_B = jnp.where(first_B, -1, waited_now_B)
     return state.at[:, 3].set(waited_now_B), DeviceReply(
-      ids_BO=jnp.asarray(ids_SO)[told_B + 1],
-      length_B=jnp.where(done_B, 0, jnp.asarray(length_S)[told_B + 1]),
+      ids_BO=jnp.asarray(ids_SO)[observed_B + 1],
+      length_B=jnp.where(done_B, 0, jnp.asarray(length_S)[observed_B + 1]),
       rewards={
         base.OUTCOME: right_B.astype(jnp.float32),
         'calls': calls_B.astype(jnp.float32),
@@ -118,7 +118,7 @@ class PricedTools(EnvironmentTask):
         'cost': cost_B.astype(jnp.float32),
       },
       done_B=done_B,
-      state_B=told_B + 1,
+      state_B=observed_B + 1,
       action_B=number_B,
       calls_B=calls_B,
       duration_B=jnp.maximum(cost_B, 1.0),
@@ -130,25 +130,25 @@ class Asking(Environment):
 
   def __init__(self, task: PricedTools, example: Example):
     self._task = task
-    self._digit, self._fast, self._told = task.facts(example)
+    self._digit, self._fast, self._observed = task.facts(example)
 
   def reset(self, seed: int) -> Reply:
     """The digit, if the question tells it."""
     del seed  # that of the example
     self._waited, self._called = 0, False
-    return Reply(_said(self._told), state=self._told)
+    return Reply(_said(self._observed), state=self._observed)
 
   def step(self, action: str) -> Reply:
     """What a tool says, or the judgement of an answer."""
     digits = string.digits[: self._task.values]
     answers = len(action) == 1 and action in digits
-    told = {FAST: self._fast, SLOW: self._digit}.get(action, -1)
+    observed = {FAST: self._fast, SLOW: self._digit}.get(action, -1)
     cost = {FAST: 1.0, SLOW: self._task.slow_cost}.get(action, 0.0)
     calls = int(action in (FAST, SLOW))
     first, before = calls and not self._called, self._waited
     self._waited, self._called = before + 1, self._called or bool(calls)
     return Reply(
-      '' if answers else _said(told),
+      '' if answers else _said(observed),
       rewards={
         base.OUTCOME: float(answers and int(action) == self._digit),
         'calls': float(calls),
@@ -158,12 +158,12 @@ class Asking(Environment):
         'cost': cost,
       },
       done=answers,
-      state=told,
+      state=observed,
       action=action if calls or answers else '',
       calls=calls,
       duration=max(cost, 1.0),
     )
 
 
-def _said(told: int) -> str:
-  return (HIDDEN if told < 0 else str(told)) + PROMPT
+def _said(observed: int) -> str:
+  return (HIDDEN if observed < 0 else str(observed)) + PROMPT

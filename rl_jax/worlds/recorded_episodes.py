@@ -5,14 +5,14 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged, Task
+from rl_jax.tasks.base import Example, RecordedResponse, Task
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.worlds.key_door import KeyDoor, Layout
 from rl_jax.worlds.key_door_words import (
   ACTIONS,
   WORDS,
   State,
-  told,
+  observed,
 )
 
 _LETTERS = WORDS['letter']
@@ -21,12 +21,12 @@ _MOVES = 12  # the most before a recorded episode
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class LoggedEpisodes(Task):
+class RecordedEpisodes(Task):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', a move.
 
   A recorded player makes the first move of a shortest way to the goal, or with
   probability `noise` any of the six. A state is one that it has come to after
-  fewer than 12 moves. From there `num_logged` of its episodes continue:
+  fewer than 12 moves. From there `num_recorded` of its episodes continue:
   actions, and between them observations as KeyDoor writes them. An episode has
   reward 1 at the goal; after each other move it is cut with probability `cut`,
   and after `turns` moves, with reward 0. Component of a single response:
@@ -40,7 +40,7 @@ class LoggedEpisodes(Task):
   turns: int = ranged(8, 1)
   cut: float = ranged(0.15, 0.0, 1.0)
   num_grids: int = ranged(8, 1)
-  num_logged: int = ranged(4, 1)
+  num_recorded: int = ranged(4, 1)
   num_train: int = ranged(3000, 1)
   num_validation: int = ranged(200, 1)
   num_test: int = ranged(200, 1)
@@ -80,13 +80,13 @@ class LoggedEpisodes(Task):
         break
       state = after
     return Example(
-      prompt=layout.told() + told(state),
+      prompt=layout.described() + observed(state),
       answer=''.join(_LETTERS[a] for a in nearer(layout, state)),
       id=index,
       meta={'seed': seed, 'state': list(state), 'split': split},
     )
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The episodes from the state of the example."""
     layout = self.grids.layout(example.meta['seed'])
     where = self.seed, example.meta['split'], example.id
@@ -94,7 +94,7 @@ class LoggedEpisodes(Task):
       self._episode(layout, tuple(example.meta['state']), stream)
       for stream in (
         draws.Draws('episode', *where, number)
-        for number in range(self.num_logged)
+        for number in range(self.num_recorded)
       )
     )
 
@@ -113,12 +113,12 @@ class LoggedEpisodes(Task):
     while not done:
       move = self._move(layout, state, stream)
       state = layout.next(state, move)
-      turns.append((_LETTERS[move], told(state)))
+      turns.append((_LETTERS[move], observed(state)))
       done = state[:2] == layout.goal
       if len(turns) == self.turns or stream.uniform() < self.cut:
         break
     turns[-1] = turns[-1][0], ''  # nothing is read after the last
-    return Logged(
+    return RecordedResponse(
       turns=tuple(turns),
       turn_ends=True,
       reward=float(done),

@@ -4,7 +4,7 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.worlds.haggling import (
   ACTS,
@@ -32,7 +32,7 @@ class RecordedHaggling(Haggling):
   good: float = ranged(0.5, 0.0, 1.0)
   noise: float = ranged(0.2, 0.0, 1.0)
 
-  def logged(self, example: Example) -> tuple[Logged]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse]:
     """The dialogue."""
     stream = draws.Draws('buyer', seed_of(example))
     buyer = _Good if stream.uniform() < self.good else _Poor
@@ -49,11 +49,11 @@ class RecordedHaggling(Haggling):
       turns.append((action, said.observation))
       total = {name: x + said.components[name] for name, x in total.items()}
     reward = base.combine(total, self.reward_weights)
-    return (Logged(turns=tuple(turns), reward=reward),)
+    return (RecordedResponse(turns=tuple(turns), reward=reward),)
 
   def target(self, example: Example) -> str:
     """What the recorded buyer says first."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
 
 class _Good:

@@ -9,14 +9,14 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example, Task
 from rl_jax.tasks.environments.base import SEED
 from rl_jax.worlds.key_door import KeyDoor
-from rl_jax.worlds.key_door_words import ACTIONS, WORDS, told
+from rl_jax.worlds.key_door_words import ACTIONS, WORDS, observed
 
 _LETTERS = WORDS['letter']
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class LoggedMoves(Task):
+class RecordedMoves(Task):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', the move.
 
   A recorded player makes the first move of a shortest way to the goal, or with
@@ -69,7 +69,7 @@ class LoggedMoves(Task):
     move = way[count]
     if stream.uniform() < self.noise:
       move = stream.below(len(ACTIONS))
-    prompt = layout.told() + told(state)
+    prompt = layout.described() + observed(state)
     return Example(prompt=prompt, answer=_LETTERS[move], id=index)
 
   def target(self, example: Example) -> str:

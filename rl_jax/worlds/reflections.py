@@ -87,7 +87,7 @@ class Trying(Environment):
   def reset(self, seed: int) -> Reply:
     """The first trial, which never reaches the goal."""
     del seed  # that of the example
-    return Reply(self._told(), state=self._told())
+    return Reply(self._observed(), state=self._observed())
 
   def step(self, action: str) -> Reply:
     """A reflection, or the place of the partner's trial."""
@@ -111,10 +111,10 @@ class Trying(Environment):
     for trial in range(self._trial, ends + 1):
       rewards[f'success_{trial}'] = float(success)
     done = success or last
-    told = '' if done else self._told()
-    return Reply(told, rewards=rewards, done=done, state=told or None)
+    observed = '' if done else self._observed()
+    return Reply(observed, rewards=rewards, done=done, state=observed or None)
 
-  def _told(self):
+  def _observed(self):
     return f'{self._place}{"<" if self._place < self._goal else ">"}'
 
 

@@ -106,8 +106,8 @@ class SearchedFacts(EnvironmentTask):
 
   def text(self, number: int, values: tuple[str, ...]) -> str:
     """What a text says where facts have such values."""
-    told = f' {self._texts[number]}'
-    return f'{told} {values[number]}' if number < len(values) else told
+    observed = f' {self._texts[number]}'
+    return f'{observed} {values[number]}' if number < len(values) else observed
 
   def make(self, example: Example) -> 'Searching':
     """An episode with one question."""

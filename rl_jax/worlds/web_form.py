@@ -107,8 +107,8 @@ class Filling(Environment):
     """The instruction and the first page."""
     del seed  # that of the example
     asked = zip(self._task.names, self._goal, strict=True)
-    told = ''.join(name + x for name, x in asked if x != EMPTY)
-    return Reply(f'{told}:{self._told()}', state=self._page)
+    observed = ''.join(name + x for name, x in asked if x != EMPTY)
+    return Reply(f'{observed}:{self._observed()}', state=self._page)
 
   def step(self, action: str) -> Reply:
     """The page after an action; rewards at its submission."""
@@ -121,7 +121,7 @@ class Filling(Environment):
       self._page = page[:place] + action[1] + page[place + 1 :]
     right = submitted and self._page == self._goal
     return Reply(
-      '' if submitted else self._told(),
+      '' if submitted else self._observed(),
       rewards={
         base.OUTCOME: float(right),
         'end': float(submitted) * (1.0 if right else -1.0),
@@ -137,6 +137,6 @@ class Filling(Environment):
     pairs = zip(self._page, self._goal, strict=True)
     return sum(x == y for x, y in pairs) / len(self._goal)
 
-  def _told(self):
+  def _observed(self):
     pairs = zip(self._task.names, self._page, strict=True)
     return ''.join(name + x for name, x in pairs) + f'{SUBMIT}>'

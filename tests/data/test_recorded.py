@@ -9,8 +9,8 @@ import pytest
 
 from experiments.flags import configuration
 from rl_jax import config as config_lib
-from rl_jax.data.completions import closing_ids, encode_logged
-from rl_jax.data.recorded import LoggedSet, LoggedSource, logged_rows
+from rl_jax.data.completions import closing_ids, encode_recorded
+from rl_jax.data.recorded import RecordedSet, RecordedSource, recorded_rows
 from rl_jax.judging.step_labels import step_labels
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
@@ -23,7 +23,7 @@ from rl_jax.tasks import (
   base,
   encode_prompt,
 )
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 from rl_jax.worlds import Arithmetic, RecordedHaggling
 
@@ -51,7 +51,7 @@ def turn(role, content):
 
 
 EXAMPLE = Example(prompt='hi', answer='', id=0, messages=(turn('user', 'hi'),))
-TWO_TURNS = Logged(
+TWO_TURNS = RecordedResponse(
   messages=(
     turn('assistant', 'ab'),
     turn('user', 'c<|im_end|>'),
@@ -74,16 +74,16 @@ def test_closing_ids_are_behind_the_end_token():
 
 
 def test_a_text_is_closed_by_the_end_token():
-  ids, trained = encode_logged(
-    EXAMPLE, Logged(text='12'), CharTokenizer('0123')
+  ids, trained = encode_recorded(
+    EXAMPLE, RecordedResponse(text='12'), CharTokenizer('0123')
   )
   assert ids == [3, 4, 1] and trained == [True] * 3
 
 
 def test_turns_of_episodes_end_by_their_length():
   """What was said is trained; no end token, and nothing after the last."""
-  logged = Logged(turns=(('12', '3'), ('0', '')))
-  ids, trained = encode_logged(EXAMPLE, logged, CharTokenizer('0123'))
+  logged = RecordedResponse(turns=(('12', '3'), ('0', '')))
+  ids, trained = encode_recorded(EXAMPLE, logged, CharTokenizer('0123'))
   assert ids == [3, 4, 5, 2] and trained == [True, True, False, True]
 
 
@@ -91,12 +91,12 @@ def test_recorded_episodes_begin_with_the_first_observation():
   """Each row is the dialogue, and its reward."""
   task = RecordedHaggling(num_train=3)
   tokenizer = CharTokenizer(task.alphabet)
-  records = LoggedSet(task, 'train', tokenizer, 2, max_response_tokens=20)
-  source = LoggedSource(records, None, None, None, 3)
+  records = RecordedSet(task, 'train', tokenizer, 2, max_response_tokens=20)
+  source = RecordedSource(records, None, None, None, 3)
   traj, examples = source.read(np.arange(3), 0)
   for row, example in enumerate(examples):
     assert tokenizer.decode(traj.prompt_NP[row]) == '7>'
-    (logged,) = task.logged(task.example('train', row))
+    (logged,) = task.recorded(task.example('train', row))
     length, said = traj.length_B[row], traj.mask_BT[row] > 0
     text = tokenizer.decode(traj.response_BT[row, :length])
     assert text == ''.join(said + told for said, told in logged.turns)
@@ -127,13 +127,15 @@ def test_actions_of_an_episode_are_closed_and_trained():
   """Observations between them are neither; a row that was cut says so."""
   own = CharTokenizer('0123')
   turns = ('1', '03'), ('22', '')
-  episode = Logged(turns=turns, turn_ends=True, truncated=True)
-  ids, trained = encode_logged(EXAMPLE, episode, own)
+  episode = RecordedResponse(turns=turns, turn_ends=True, truncated=True)
+  ids, trained = encode_recorded(EXAMPLE, episode, own)
   assert ids == [3, 1, 2, 5, 4, 4, 1]
   assert trained == [True] * 2 + [False] * 2 + [True] * 3
   prompts = np.zeros((1, 1), int), np.ones((1, 1)), np.zeros(1, int)
-  records = [[(episode, ids, trained), (Logged(text='1'), [3, 1], [True] * 2)]]
-  rows = logged_rows(prompts, records, 8)
+  records = [
+    [(episode, ids, trained), (RecordedResponse(text='1'), [3, 1], [True] * 2)]
+  ]
+  rows = recorded_rows(prompts, records, 8)
   np.testing.assert_array_equal(rows.finished_B, [False, True])
   np.testing.assert_array_equal(rows.mask_BT[0], [1, 1, 0, 0, 1, 1, 1, 0])
 
@@ -141,7 +143,7 @@ def test_actions_of_an_episode_are_closed_and_trained():
 def test_only_turns_of_the_assistant_are_trained():
   """To their end tokens; a special token that a user spells is plain text."""
   own = tokenizer()
-  ids, trained = encode_logged(EXAMPLE, TWO_TURNS, own)
+  ids, trained = encode_recorded(EXAMPLE, TWO_TURNS, own)
   text = ''.join(own.backend.id_to_token(i) for i in ids)
   between = 'Ċ<|im_start|>userĊc<|im_end|><|im_end|>Ċ<|im_start|>assistantĊ'
   assert text == f'ab<|im_end|>{between}d<|im_end|>'
@@ -157,7 +159,7 @@ def test_only_turns_of_the_assistant_are_trained():
 
 def test_templates_that_rewrite_turns_are_refused():
   with pytest.raises(ValueError, match='writes what came before otherwise'):
-    encode_logged(EXAMPLE, TWO_TURNS, tokenizer(COUNTING))
+    encode_recorded(EXAMPLE, TWO_TURNS, tokenizer(COUNTING))
 
 
 WITH_TOOLS = (
@@ -179,7 +181,9 @@ def test_calls_and_tools_are_rendered():
   assert '{"name":Ġ"add<|im_end|>"}' in ''.join(map(own.token, ids))
   assert ids.count(1) == 2  # after the tool and the user
   call = {'role': 'assistant', 'content': '', 'tool_calls': [{'name': 'add'}]}
-  ids, trained = encode_logged(example, Logged(messages=(call,)), own)
+  ids, trained = encode_recorded(
+    example, RecordedResponse(messages=(call,)), own
+  )
   assert own.decode(ids) == '<call>add' and ids[-1] == 1 and all(trained)
 
 
@@ -198,7 +202,7 @@ def test_what_the_template_does_not_read_is_refused(tmp_path):
     path.write_text(''.join(lines))
     task = PreferenceRows(path=str(path))
     with pytest.raises(ValueError, match=message) as error:
-      LoggedSet(task, 'train', tokenizer(), 64, max_response_tokens=64)
+      RecordedSet(task, 'train', tokenizer(), 64, max_response_tokens=64)
     assert f'PreferenceRows train[1] ({path}:2): ' in str(error.value)
 
 
@@ -206,7 +210,9 @@ def records(limit=5, **options):
   """Pairs of two-digit sums."""
   task = RulePairs(Arithmetic(digits=2, signed=False))
   own = CharTokenizer(task.alphabet)
-  return LoggedSet(task, 'train', own, 6, max_response_tokens=limit, **options)
+  return RecordedSet(
+    task, 'train', own, 6, max_response_tokens=limit, **options
+  )
 
 
 def test_long_responses_are_named_or_skipped():
@@ -231,7 +237,7 @@ def test_labels_that_are_missing(toy):
   """Named before anything runs; pairs by reward need none."""
   own = CharTokenizer(Arithmetic.alphabet)
   limits = {'max_response_tokens': 5}
-  data = LoggedSet(Arithmetic(digits=2), 'train', own, 6, **limits)
+  data = RecordedSet(Arithmetic(digits=2), 'train', own, 6, **limits)
   data.check_labels(toy.get_method('online_dpo'))
   for name in ('dpo', 'kto'):
     with pytest.raises(ValueError, match='reads labels'):
@@ -258,7 +264,7 @@ def test_rows_of_pairs():
   data = records()
   examples, *arrays = data.batch([3, 8])
   found = [data.responses(example) for example in examples]
-  traj = logged_rows(tuple(arrays), found, 5, first_serial=7)
+  traj = recorded_rows(tuple(arrays), found, 5, first_serial=7)
   assert traj.group_size == 2 and traj.num_prompts == 2
   for row, (_, ids, _) in enumerate(found[0] + found[1]):
     assert list(traj.response_BT[row, : len(ids)]) == ids
@@ -272,7 +278,7 @@ def test_rows_of_pairs():
   for group, far in zip(found, (0.25, 1.5), strict=True):
     first = dataclasses.replace(group[0][0], distance=far)
     group[0] = (first, *group[0][1:])
-  traj = logged_rows(tuple(arrays), found, 5)
+  traj = recorded_rows(tuple(arrays), found, 5)
   far_B = traj.extras['semantic_distance_B']
   np.testing.assert_array_equal(far_B, [0.25, 0, 1.5, 0])
 
@@ -282,12 +288,12 @@ def test_who_compared_is_told():
   data = records()
   examples, *arrays = data.batch([3, 8])
   found = [data.responses(example) for example in examples]
-  assert 'annotator_B' not in logged_rows(tuple(arrays), found, 5).extras
+  assert 'annotator_B' not in recorded_rows(tuple(arrays), found, 5).extras
   found = [
     [(dataclasses.replace(x, annotator=who), *more) for x, *more in group]
     for who, group in enumerate(found)
   ]
-  traj = logged_rows(tuple(arrays), found, 5)
+  traj = recorded_rows(tuple(arrays), found, 5)
   np.testing.assert_array_equal(traj.extras['annotator_B'], [0, 0, 1, 1])
 
 
@@ -296,7 +302,7 @@ def test_responses_to_other_prompts():
   data = records()
   examples, *arrays = data.batch([3, 8])
   a, b = (data.responses(example) for example in examples)
-  traj = logged_rows(
+  traj = recorded_rows(
     tuple(arrays), [[*a, b[0]], [*b, a[0]]], 5, mismatched=True
   )
   np.testing.assert_array_equal(traj.weight_B, [1, 1, 0, 1, 1, 0])
@@ -308,8 +314,8 @@ def test_responses_to_other_prompts():
 def test_turns_of_others_are_environment():
   own = tokenizer()
   arrays = np.zeros((1, 1), np.int32), np.ones((1, 1)), np.zeros(1, np.int32)
-  ids, trained = encode_logged(EXAMPLE, TWO_TURNS, own)
-  traj = logged_rows(arrays, [[(TWO_TURNS, ids, trained)]], len(ids) + 1)
+  ids, trained = encode_recorded(EXAMPLE, TWO_TURNS, own)
+  traj = recorded_rows(arrays, [[(TWO_TURNS, ids, trained)]], len(ids) + 1)
   expected = [POLICY if on else ENVIRONMENT for on in trained] + [PAD]
   np.testing.assert_array_equal(traj.kind_BT[0], expected)
   assert traj.mask_BT.sum() == 5
@@ -336,7 +342,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   )
   task = PromptResponse(path=str(path), template=template)
   own, example = tokenizer(THINKING), task.example('train', 0)
-  ids, trained = encode_logged(example, task.logged(example)[0], own)
+  ids, trained = encode_recorded(example, task.recorded(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1 and all(trained)
   whole = [turn('user', 'Q: hi'), turn('assistant', 'ab')]
   text = own.chat(whole, False, thinking=thinking)
@@ -350,7 +356,7 @@ def test_pairs_go_through_the_chat_template(tmp_path, thinking):
   opened = dataclasses.replace(template, prefill='a')
   task = dataclasses.replace(task, template=opened)
   example = task.example('train', 0)
-  ids, _ = encode_logged(example, task.logged(example)[0], own)
+  ids, _ = encode_recorded(example, task.recorded(example)[0], own)
   assert own.decode(ids) == 'ab' and ids[-1] == 1
 
 
@@ -359,17 +365,19 @@ def test_a_response_to_another_prompt_needs_two(tmp_path):
   path = tmp_path / 'rows.jsonl'
   path.write_text('{"prompt": "1", "completion": "2", "label": true}\n')
   task, own = PreferenceRows(path=str(path)), CharTokenizer('12')
-  one = LoggedSet(task, 'train', own, 6, max_response_tokens=5)
-  make = functools.partial(LoggedSource, one, None, None, None)
+  one = RecordedSet(task, 'train', own, 6, max_response_tokens=5)
+  make = functools.partial(RecordedSource, one, None, None, None)
   make(num_prompts=2)
   with pytest.raises(ValueError, match='one row in a batch'):
     make(num_prompts=2, mismatched=True)
   with pytest.raises(ValueError, match='one row in a batch'):
-    LoggedSource(records(), None, None, None, num_prompts=1, mismatched=True)
+    RecordedSource(records(), None, None, None, num_prompts=1, mismatched=True)
 
 
 def test_a_step_without_tokens_has_no_label():
   """Not one at the last place of the row, and not that of the step before."""
-  logged = base.Logged(steps=('', '12', '', '1'), step_labels=(0.1, 0, 1, 0.5))
+  logged = base.RecordedResponse(
+    steps=('', '12', '', '1'), step_labels=(0.1, 0, 1, 0.5)
+  )
   found = step_labels([logged], CharTokenizer('12'), 5)
   np.testing.assert_array_equal(found, [[-1, 0, 0.5, -1, -1]])

@@ -13,12 +13,12 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.beam_search import beam_search
-from rl_jax.decoding.drafts.generate_with_drafts import (
+from rl_jax.decoding.drafts.settings import PromptLookup
+from rl_jax.decoding.drafts.speculative import (
   DraftSource,
   Kept,
   generate_with_drafts,
 )
-from rl_jax.decoding.drafts.settings import PromptLookup
 from rl_jax.decoding.generate import Limits, filled
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import params as params_lib

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.episodes.episodes import Episodes
+from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.turns import TurnConfig, TurnFormat, check
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
@@ -20,7 +20,7 @@ from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import Environment
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT, POLICY
-from rl_jax.worlds import Arithmetic, KeyDoor, ToldKeyDoor
+from rl_jax.worlds import Arithmetic, KeyDoor, NarratedKeyDoor
 
 TURNS = TurnConfig(max_turns=6, max_turn_tokens=3, max_observation_tokens=6)
 SIZE = 120
@@ -239,7 +239,7 @@ def test_the_turn_before_an_observation_has_one_end(ends):
     begun=True,
   )
   finished, room = bool(ends), 99
-  found = Episodes._next_ids(
+  found = EpisodeRunner._next_ids(
     SimpleNamespace(_format=form), player, finished, room
   )
   assert found == ([10, 9, 1, 2, 65, 3], True)
@@ -247,7 +247,7 @@ def test_the_turn_before_an_observation_has_one_end(ends):
 
 def test_messages_that_are_read_again_are_no_new_ones():
   """So what tokens are part of, as the task says it of a row, is not passed."""
-  task = ToldKeyDoor()
+  task = NarratedKeyDoor()
   window = MemoryWindow(task)
   assert window.example('train', 3) == task.example('train', 3)
   for name in ('row_inputs_device', 'step_device'):

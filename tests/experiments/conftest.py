@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -13,19 +14,29 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope='session', name='answers_of')
 def _answers_of():
-  """(folder, {binary: argument lists}) -> {binary: answers}: wrong_flags.py."""
+  """(folder, {binary: argument lists}) -> {binary: answers}: wrong_flags.py.
 
-  def answers_of(folder, commands):
-    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    done = subprocess.run(
+  One process of it answers all tests of this one.
+  """
+  path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+  with (
+    tempfile.TemporaryFile('w+') as errors,
+    subprocess.Popen(
       [sys.executable, ROOT / 'tests/experiments/wrong_flags.py'],
-      input=json.dumps(commands),
-      cwd=folder,
       env={**os.environ, 'PYTHONPATH': path, 'JAX_PLATFORMS': 'cpu'},
-      capture_output=True,
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=errors,
       text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    ) as server,
+  ):
 
-  return answers_of
+    def answers_of(folder, commands):
+      print(json.dumps([str(folder), commands]), file=server.stdin, flush=True)
+      line = server.stdout.readline()
+      errors.seek(0)
+      assert line, errors.read()
+      return json.loads(line)
+
+    yield answers_of
+    server.stdin.close()

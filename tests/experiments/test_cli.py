@@ -75,7 +75,7 @@ def test_commands_are_found_by_their_names():
   found = {
     'export': 'export_weights',
     'import-weights': 'import_weights',
-    'prompt-information': 'prompt_information',
+    'prompt-information': 'tools.prompt_information',
     'papers.worlds.acting': 'papers.worlds.acting',
   }
   for command, name in found.items():

@@ -34,7 +34,7 @@ def call(*arguments):
       'sweep',
       ('--config=configs/worlds/bandit.py', '--method=grpo', '--seeds=1'),
     ),
-    ('search', SEARCH),
+    ('tools.search', SEARCH),
   ],
 )
 def test_where_every_run_fails_the_command_fails(name, arguments, tmp_path):

@@ -2,8 +2,6 @@
 
 import dataclasses
 import importlib
-import subprocess
-import sys
 
 import pytest
 
@@ -78,18 +76,9 @@ def test_a_repeated_piece_is_told_apart():
   assert list_methods.differences(twice, twice) == []
 
 
-def test_command_prints_one_name_a_line():
+def test_command_prints_one_name_a_line(answers_of):
   """The command; an unknown name is an error with a suggestion."""
-  command = [sys.executable, '-m', 'experiments.list_methods']
-  result = subprocess.run(
-    command, cwd=configuration.ROOT, capture_output=True, text=True, check=True
-  )
-  assert result.stdout.split('\n')[:-1] == NAMES
-  result = subprocess.run(
-    [*command, '--diff=grpo,dappo'],
-    cwd=configuration.ROOT,
-    capture_output=True,
-    text=True,
-    check=False,
-  )
-  assert result.returncode == 2 and 'dapo' in result.stderr
+  commands = {'list_methods': [[], ['--diff=grpo,dappo']]}
+  right, wrong = answers_of(configuration.ROOT, commands)['list_methods']
+  assert right[0] == 0 and right[1].split('\n')[:-1] == NAMES
+  assert wrong[0] == 2 and 'dapo' in wrong[1]

@@ -7,7 +7,7 @@ import pytest
 from experiments.flags import configuration
 from experiments.papers.episodes import walk_rows
 from experiments.pipelines.stages import commands, load
-from rl_jax.data.recorded import LoggedSet
+from rl_jax.data.recorded import RecordedSet
 from rl_jax.runs.policy import task_tokenizer
 from rl_jax.tasks import draws
 
@@ -37,7 +37,7 @@ def whole_walks(name):
   """The same of a few recorded episodes."""
   config = config_of(name)
   limits, own = config.rollout, task_tokenizer(config.task)
-  records = LoggedSet(
+  records = RecordedSet(
     config.task,
     'train',
     own,

@@ -233,7 +233,7 @@ WRONG = {
     *each('diff', ('grpo', 'grpo,x', 'a,b,c', 'grpo,grpo@x')),
     ['--verbose=x'],
   ],
-  'compare_methods': [
+  'tools.compare_methods': [
     *each('methods', ('x', 'grpo,,x'), BANDIT, '--workdir=c'),
     *each('baseline', ('', 'x'), BANDIT, '--methods=grpo', '--workdir=c'),
     *each('seeds', ('0', '-1', 'x'), BANDIT, '--methods=grpo', '--workdir=c'),
@@ -270,13 +270,13 @@ WRONG = {
       for x in ('x', 'seed=x', 'a=b', f'rollout.group_size={HUGE[0]}')
     ),
   ],
-  'influence': [
+  'tools.influence': [
     *each('config', PATHS),
     *each('method', ('', 'x', 'grpo@x'), BANDIT),
     *each('iterations', ('-1', '0', 'x'), BANDIT),
     *([f'--set={text}', BANDIT] for text in (*SETS[::9], *TOO_LARGE[::5])),
   ],
-  'prompt_information': [
+  'tools.prompt_information': [
     *each('checkpoint', PATHS),
     *each('checkpoint', PATHS, '--config=bandit'),
     *each('config', PATHS, '--checkpoint=model'),

@@ -41,7 +41,9 @@ WRONG = {
     (['--checkpoint=x', '--out=y', '--adapters', flag], flag.split('=')[0])
     for flag in ('--reward_model', '--dtype=float32', '--pad_token=p')
   ],
-  'influence': [(['--config=run.json'], '--config=run.json does not say what')],
+  'tools.influence': [
+    (['--config=run.json'], '--config=run.json does not say what')
+  ],
   'papers.episodes.latent_strategies': [
     (
       ['--config=spoken_kuhn', '--checkpoint=x', '--out=y', '--seed=-1'],
@@ -58,7 +60,7 @@ WRONG = {
       '--episodes=2: none of them filled in a form',
     ),
   ],
-  'search': [
+  'tools.search': [
     ([*SEARCH, '--start='], '--start= has no number'),
     ([*SEARCH, '--step=inf'], '--step=inf: expected a finite number'),
     (

@@ -1,11 +1,12 @@
-"""Runs binaries of experiments with many wrong command lines.
+"""Runs binaries of experiments with many command lines.
 
-    python tests/experiments/wrong_flags.py < commands.json
+    python tests/experiments/wrong_flags.py
 
-Reads {name: argument lists} in JSON and prints {name: a list of [exit code,
-standard error, what was raised or null]}. Every binary is a fork of a process
-that has imported the library, which takes longer than most calls, but has
-started no backend of JAX. A call has SECONDS.
+Reads lines of JSON, [folder, {name: argument lists}], and answers each with
+{name: a list of [exit code, standard error, what was raised or null]}, run in
+that folder. Every binary is a fork of a process that has imported the library,
+which takes longer than most calls, but has started no backend of JAX. A call
+has SECONDS.
 """
 
 import contextlib
@@ -77,9 +78,12 @@ def forked(name, commands):
 
 if __name__ == '__main__':
   signal.signal(signal.SIGALRM, _late)
-  asked = json.load(sys.stdin)
   # What most binaries import; no module with flags.
   import rl_jax.runs.evaluation
   import rl_jax.runs.loop  # noqa: F401
 
-  json.dump({x: forked(x, lists) for x, lists in asked.items()}, sys.stdout)
+  for line in sys.stdin:
+    folder, asked = json.loads(line)
+    os.chdir(folder)
+    found = {name: forked(name, lists) for name, lists in asked.items()}
+    print(json.dumps(found), flush=True)

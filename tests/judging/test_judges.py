@@ -178,11 +178,11 @@ def test_an_episode_is_told_by_its_turns(toy):
   """In the words of the judge; a response stays as it is."""
   source = Judge(template='{prompt}|{response}')
   turns = [('u', '01->'), ('t', '')]
-  assert source.told(turns) == (
+  assert source.observed(turns) == (
     '[turn 1]\nu\n[answer]\n01->\n[turn 2]\nt\n[answer]\n\n'
   )
-  assert source.told('a {action} b') == 'a {action} b'
-  assert source.told([]) == ''
+  assert source.observed('a {action} b') == 'a {action} b'
+  assert source.observed([]) == ''
   plain = dataclasses.replace(source, turn='{action}{answer}', max_tokens=9)
   seen = []
 

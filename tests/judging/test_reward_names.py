@@ -59,7 +59,7 @@ def begin(toy):
     changed = dataclasses.replace(
       config, task=task or config.task, verifier=settings
     )
-    found = assembly.make_verifier(changed, None, tokenizer, mesh, split=split)
+    found = assembly.make_runner(changed, None, tokenizer, mesh, split=split)
     with contextlib.closing(found):
       pass
 

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from rl_jax.learning import muon
+from rl_jax.learning import optimizers
 from rl_jax.learning.optimizers import OptimizerConfig, make_optimizer
 from rl_jax.models import params as params_lib
 
@@ -33,12 +33,14 @@ def models(tiny):
 
 
 def axes_of(params):
-  """What muon.matrices finds, by dotted path."""
+  """What optimizers.muon_matrices finds, by dotted path."""
 
   def whole(x):
     return x is None or hasattr(x, 'reduction_axis')
 
-  flat, _ = jax.tree.flatten_with_path(muon.matrices(params), is_leaf=whole)
+  flat, _ = jax.tree.flatten_with_path(
+    optimizers.muon_matrices(params), is_leaf=whole
+  )
   dotted = functools.partial(jax.tree_util.keystr, simple=True, separator='.')
   return {dotted(path): x for path, x in flat}
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.data.completions import encode_logged
+from rl_jax.data.completions import encode_recorded
 from rl_jax.learning import pairwise_reward
 from rl_jax.learning.final_values import final_values
 from rl_jax.learning.learned_reward import Scorer
@@ -29,11 +29,11 @@ def test_rows_are_those_of_the_task(toy):
   example = task.example('train', 3)
 
   def encode(one):
-    return encode_logged(example, one, own)[0]
+    return encode_recorded(example, one, own)[0]
 
-  expected = [encode(one) for one in task.logged(example)]
-  alone = [encode(one) for one in pairs.logged(example)]
-  assert [one.label for one in task.logged(example)] == [1, 0]
+  expected = [encode(one) for one in task.recorded(example)]
+  alone = [encode(one) for one in pairs.recorded(example)]
+  assert [one.label for one in task.recorded(example)] == [1, 0]
   response = np.zeros((2, 5), np.int32)
   for row, ids in enumerate(alone):
     response[row, : len(ids)] = ids

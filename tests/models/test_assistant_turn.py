@@ -2,10 +2,10 @@
 
 import pytest
 
-from rl_jax.data.completions import closing_ids, encode_logged
+from rl_jax.data.completions import closing_ids, encode_recorded
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import ByteTokenizer, HFTokenizer
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 USER = {'role': 'user', 'content': 'hi'}
 THOUGHT = '<think>\nhm\n</think>\n\nyes'
@@ -61,7 +61,9 @@ def trained(template, *turns, **arguments):
   """The text of the ids that the policy is trained on."""
   own = make(template)
   example = Example('hi', '', 0, messages=(USER,), arguments=arguments)
-  ids, by_policy = encode_logged(example, Logged(messages=turns), own)
+  ids, by_policy = encode_recorded(
+    example, RecordedResponse(messages=turns), own
+  )
   kept = [i for i, x in zip(ids, by_policy, strict=True) if x]
   return own.backend.decode(kept, skip_special_tokens=False)
 
@@ -139,7 +141,9 @@ def test_thoughts_of_earlier_turns_ask_for_rows(template):
     trained(template, *turns)
   first, *_, last = turns
   example = Example('hi', '', 0, messages=(USER, first, USER))
-  ids, _ = encode_logged(example, Logged(messages=(last,)), make(template))
+  ids, _ = encode_recorded(
+    example, RecordedResponse(messages=(last,)), make(template)
+  )
   assert ids[-1] == 2
 
 

@@ -216,9 +216,9 @@ def test_a_part_is_judged_when_the_next_is_dispatched(method):
   traj, metrics, rounds, one = run(answers, method)
   found = run(answers, method, parts=2)
   count = len(rounds)
-  assert one.verifier.seen == [('play', 2), ('judge', 2)] * count
+  assert one.runner.seen == [('play', 2), ('judge', 2)] * count
   in_turn = [('play', 1), ('play', 1), ('judge', 1), ('judge', 1)]
-  assert found[3].verifier.seen == in_turn * count
+  assert found[3].runner.seen == in_turn * count
 
   def same(a, b):
     return jax.tree.map(np.testing.assert_array_equal, a, b)

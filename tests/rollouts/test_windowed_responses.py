@@ -134,13 +134,13 @@ def test_what_is_trained_by_hand(four):
 def test_a_row_is_verified_when_it_ends(monkeypatch):
   """By hand, of the rows above: serial 1; none, so the first; 0 and 3; 6."""
   source, judged = collector(), []
-  reward = source.verifier._journal.reward
+  reward = source.runner._journal.reward
 
   def counted(examples, responses):
     judged.append([len(response) for response in responses])
     return reward(examples, responses)
 
-  monkeypatch.setattr(source.verifier._journal, 'reward', counted)
+  monkeypatch.setattr(source.runner._journal, 'reward', counted)
   found = iterations(source, range(4))
   assert judged == [[2], [4], [5, 3], [0]]
   names = [traj.rewards.keys() for traj, *_ in found]

@@ -164,15 +164,15 @@ def test_rewards_have_a_worker_by_default(config, fields, workers):
 def test_the_default_worker_is_started(config, mesh, tmp_path):
   """And its outcomes are journaled."""
   tokenizer = policy_lib.task_tokenizer(config.task)
-  verifier = assembly.make_verifier(config, str(tmp_path), tokenizer, mesh)
-  journal = verifier._journal
+  runner = assembly.make_runner(config, str(tmp_path), tokenizer, mesh)
+  journal = runner._journal
   assert len(journal.pool.worker_pids()) == 1
   example = config.task.example('train', 0)
   target = config.task.target(example)
   (outcome,) = journal.reward([example], [target])
   assert outcome.components == config.task.reward(example, target)
   assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
-  verifier.close()
+  runner.close()
 
 
 def test_the_journal_knows_what_judges(config, mesh, tmp_path):
@@ -181,13 +181,11 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
 
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
-    verifier = assembly.make_verifier(
-      config, str(tmp_path), tokenizer, mesh, files
-    )
-    example, lines = config.task.example('train', 0), verifier._journal._lines
+    runner = assembly.make_runner(config, str(tmp_path), tokenizer, mesh, files)
+    example, lines = config.task.example('train', 0), runner._journal._lines
     before = dict(lines)
-    verifier._journal.reward([example], [''])
-    verifier.close()
+    runner._journal.reward([example], [''])
+    runner.close()
     return 'kept' if lines == before else 'asked'
 
   other = override(config, 'task.max_other', '0.7')
@@ -279,9 +277,9 @@ def test_votes_are_of_answers(config, tmp_path, mesh):
     (dataclasses.replace(evaluation, num_samples=0), {'outcome', 'format'}),
   ):
     own = dataclasses.replace(config, evaluation=settings)
-    verifier = assembly.make_verifier(own, None, None, mesh)
+    runner = assembly.make_runner(own, None, None, mesh)
     texts = ['so 8', '4 * 2 = 8']
-    found = verifier._journal.reward([example] * 2, texts)
+    found = runner._journal.reward([example] * 2, texts)
     assert [set(one.components) for one in found] == [names] * 2
     ids = [one.components.get('cluster_id') for one in found]
     assert ids[0] == ids[1]

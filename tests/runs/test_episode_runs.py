@@ -89,7 +89,7 @@ def test_workers_that_die_change_nothing(whole, tmp_path, record):
   """E0: all are killed before every call of environments."""
   config = make_config(grpo.get_method(), 3)
   trainer = loop.Trainer(config, str(tmp_path))
-  pool, kills = trainer.parts.verifier._pool, []
+  pool, kills = trainer.parts.runner._pool, []
   ask = pool.ask
 
   def killed_before(requests):

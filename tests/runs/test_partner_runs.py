@@ -87,7 +87,7 @@ def test_a_resumed_run_equals_a_whole_one(task, oracle, tmp_path, record):
   loop.Trainer(config, str(parts)).run()
   config = dataclasses.replace(config, iterations=3)
   trainer = loop.Trainer(config, str(parts))
-  pool, kills = trainer.parts.verifier._pool, []
+  pool, kills = trainer.parts.runner._pool, []
   ask = pool.ask
 
   def killed_before(requests):
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_named_before_anything_is_compiled(
     ):
       with pytest.raises(ValueError, match=expected):
         wrong = make_config(task, path, **limits)
-        assembly.make_verifier(wrong, None, tokenizer, mesh)
+        assembly.make_runner(wrong, None, tokenizer, mesh)
   for name in ('generate', 'begin', 'turn'):
     assert compiled[name] == before[name]
 

@@ -8,7 +8,7 @@ import pytest
 
 from configs.worlds import chain, preferences
 from rl_jax.config import validate
-from rl_jax.data.recorded import LoggedSet, LoggedSource
+from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -218,7 +218,7 @@ def test_one_held_out_row_has_no_other_prompt(mesh):
   """KTO's baseline of it would be its own response."""
   task = RulePairs(Arithmetic(digits=1), form='label')
   own = CharTokenizer(task.alphabet)
-  records = LoggedSet(task, 'validation', own, 6, max_response_tokens=5)
-  source = LoggedSource(records, None, None, mesh, 2, mismatched=True)
+  records = RecordedSet(task, 'validation', own, 6, max_response_tokens=5)
+  source = RecordedSource(records, None, None, mesh, 2, mismatched=True)
   with pytest.raises(ValueError, match='evaluation.num_prompts: one recorded'):
     HeldOut(source, None, num_prompts=1)

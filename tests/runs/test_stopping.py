@@ -6,8 +6,7 @@ import json
 import pytest
 
 from configs.worlds import bandit
-from rl_jax.config import StoppingConfig, validate
-from rl_jax.records import metric_names
+from rl_jax.config import StoppingConfig, check_stopping_metric, validate
 from rl_jax.runs import stopping
 from rl_jax.runs.stopping import EarlyStopping
 
@@ -114,10 +113,10 @@ def test_a_misspelt_word_is_refused_at_start(toy, name):
   """With those that there are; a user's piece may have its own metrics."""
   method = toy.get_method('reinforce')
   with pytest.raises(ValueError, match=f'metric = {name!r}.*of batch, epi'):
-    metric_names.check_stopping(name, 1, method)
+    check_stopping_metric(name, 1, method)
   own = type('OwnPiece', (), {})()
-  metric_names.check_stopping(name, 1, method.replace(weights=(own,)))
-  metric_names.check_stopping('train/loss', 0, method)
+  check_stopping_metric(name, 1, method.replace(weights=(own,)))
+  check_stopping_metric('train/loss', 0, method)
 
 
 def test_a_session_has_a_limit(monkeypatch):

@@ -97,6 +97,8 @@ def define(*bases, **members):
       r'hinted\(self, example, share\) should take \(self, example\)',
     ),
     ((Environment,), {'clsoe': len}, "no 'clsoe'; did you mean 'close'"),
+    ((Words,), {'logged': len}, "'logged' is called 'recorded' today"),
+    ((Words,), {'num_logged': 2}, "'num_logged' is called 'num_recorded'"),
   ],
 )
 def test_misspelt_members_are_errors_at_definition(bases, members, message):

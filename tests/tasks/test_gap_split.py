@@ -54,11 +54,11 @@ def test_examples_are_those_of_the_task(rows):
   easy = GapSplit(task=rows)
   example, own = easy.example('train', 1), rows.example('train', 2)
   assert (example.id, own.id) == (1, 2)
-  assert easy.logged(example) == rows.logged(own)
+  assert easy.recorded(example) == rows.recorded(own)
   assert easy.target(example) == rows.target(own)
   for text in ('a', 'b2'):
     assert easy.reward(example, text) == rows.reward(own, text)
-  assert easy.num_logged == 2
+  assert easy.num_recorded == 2
   assert easy.reward_weights == rows.reward_weights
 
 

@@ -16,12 +16,12 @@ def test_every_pair_is_two():
   assert task.num_prompts('train') == 2 * PAIRS.num_prompts('train')
   for index in (0, 3):
     plain = PAIRS.example('train', index)
-    right, wrong = PAIRS.logged(plain)
+    right, wrong = PAIRS.recorded(plain)
     for goal, first, second in ((1, right, wrong), (0, wrong, right)):
       example = task.example('train', 2 * index + 1 - goal)
       assert example.prompt == f'{goal}={plain.prompt}'
       assert example.id == 2 * index + 1 - goal
-      found = task.logged(example)
+      found = task.recorded(example)
       assert [x.text for x in found] == [first.text, second.text]
       assert [x.label for x in found] == [1, 0]
       assert task.target(example) == first.text

@@ -10,7 +10,7 @@ import pytest
 from configs.worlds import bandit
 from rl_jax import serialization
 from rl_jax.config import EvaluationConfig
-from rl_jax.data.recorded import LoggedSet
+from rl_jax.data.recorded import RecordedSet
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.runs import loop
@@ -127,22 +127,22 @@ def test_recorded_responses_are_those_of_the_parts(tmp_path, toy):
     rows_of = PreferenceRows(path=str(tmp_path / name))
     parts[name] = MixturePart(name, rows_of)
   both = Mixture((parts['pairs'], parts['scores']))
-  found = [both.logged(both.example('train', index)) for index in range(2)]
+  found = [both.recorded(both.example('train', index)) for index in range(2)]
   assert [[x.text for x in one] for one in found] == [['a', 'b'], ['c', 'd']]
-  assert (both.num_logged, Mixture((parts['turns'],)).num_logged) == (2, 1)
+  assert (both.num_recorded, Mixture((parts['turns'],)).num_recorded) == (2, 1)
   mixed = Mixture((parts['turns'], parts['pairs']))
-  (whole,) = mixed.logged(mixed.example('train', 0))
+  (whole,) = mixed.recorded(mixed.example('train', 0))
   assert [m['content'] for m in whole.messages] == ['f', 'g', 'h']
   check_recorded(mixed, 1, toy.get_method('sft'))
   with pytest.raises(ValueError, match="{'turns': 1, 'pairs': 2} responses"):
     check_recorded(mixed, 2, toy.get_method('dpo'))
   limits = {'max_response_tokens': 5}
-  data = LoggedSet(both, 'train', ByteTokenizer(), 6, **limits)
+  data = RecordedSet(both, 'train', ByteTokenizer(), 6, **limits)
   data.check_labels(toy.get_method('online_dpo'))
   with pytest.raises(ValueError, match='reads labels'):
     data.check_labels(toy.get_method('dpo'))
   sums = Mixture((MixturePart('a', Arithmetic()),))
-  assert not sums.supports('logged') and sums.num_logged == 1
+  assert not sums.supports('logged') and sums.num_recorded == 1
 
 
 def test_the_configuration_comes_back(task):

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from rl_jax.tasks import PreferenceRows, RulePairs
-from rl_jax.tasks.base import Logged
+from rl_jax.tasks.base import RecordedResponse
 from rl_jax.worlds import Arithmetic
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
@@ -18,7 +18,7 @@ def load(name):
   """(task, first example, its responses) of a shipped file."""
   task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
   example = task.example('train', 0)
-  return task, example, task.logged(example)
+  return task, example, task.recorded(example)
 
 
 @pytest.mark.parametrize(
@@ -28,34 +28,38 @@ def load(name):
       'pair',
       'What is 2 + 3?',
       (
-        Logged(text=' 5', reward=1.0, label=1),
-        Logged(text=' 6', reward=0.0, label=0),
+        RecordedResponse(text=' 5', reward=1.0, label=1),
+        RecordedResponse(text=' 6', reward=0.0, label=0),
       ),
     ),
     (
       'implicit',  # not cut after a space
       'The sky is',
       (
-        Logged(text=' blue.', reward=1.0, label=1),
-        Logged(text=' green.', reward=0.0, label=0),
+        RecordedResponse(text=' blue.', reward=1.0, label=1),
+        RecordedResponse(text=' green.', reward=0.0, label=0),
       ),
     ),
-    ('label', 'What is 2 + 3?', (Logged(text=' 5', reward=1.0, label=1),)),
+    (
+      'label',
+      'What is 2 + 3?',
+      (RecordedResponse(text=' 5', reward=1.0, label=1),),
+    ),
     (
       'scores',
       'What is 2 + 3?',
       (
-        Logged(text=' 6', reward=0.0),
-        Logged(text=' 5', reward=1.0),
-        Logged(text=' five', reward=0.5),
+        RecordedResponse(text=' 6', reward=0.0),
+        RecordedResponse(text=' 5', reward=1.0),
+        RecordedResponse(text=' five', reward=0.5),
       ),
     ),
-    ('completion', 'What is 2 + 3?', (Logged(text=' 5'),)),
+    ('completion', 'What is 2 + 3?', (RecordedResponse(text=' 5'),)),
     (
       'steps',
       'What is 2 + 3 + 4?',
       (
-        Logged(
+        RecordedResponse(
           text='2 + 3 = 5\n5 + 4 = 8\n',
           reward=0.0,
           steps=('2 + 3 = 5\n', '5 + 4 = 8\n'),
@@ -68,7 +72,7 @@ def load(name):
 def test_plain_forms(name, prompt, responses):
   task, example, found = load(name)
   assert (example.prompt, found) == (prompt, responses)
-  assert task.num_logged == len(responses)
+  assert task.num_recorded == len(responses)
 
 
 def test_conversations():
@@ -90,7 +94,7 @@ def test_distance_of_the_chosen_response(tmp_path):
   path = tmp_path / 'rows.jsonl'
   path.write_text(json.dumps({**PAIR, 'semantic_distance': 0.25}) + '\n')
   task = PreferenceRows(path=str(path))
-  chosen, rejected = task.logged(task.example('train', 0))
+  chosen, rejected = task.recorded(task.example('train', 0))
   assert (chosen.distance, rejected.distance) == (0.25, None)
 
 
@@ -111,7 +115,7 @@ def test_of_a_common_beginning_each_response_keeps_something(
   path.write_text(json.dumps({'chosen': chosen, 'rejected': rejected}))
   task = PreferenceRows(path=str(path))
   example = task.example('train', 0)
-  found = example.prompt, *(x.text for x in task.logged(example))
+  found = example.prompt, *(x.text for x in task.recorded(example))
   assert found == parts
 
 
@@ -122,7 +126,7 @@ def test_a_conversation_that_ends_earlier(tmp_path):
   path.write_text(json.dumps({'prompt': [USER], 'images': [], **row}))
   task = PreferenceRows(path=str(path))
   example = task.example('train', 0)
-  chosen, rejected = task.logged(example)
+  chosen, rejected = task.recorded(example)
   assert example.messages == (USER,) and chosen.messages == (FIVE,)
   assert rejected.messages == (FIVE, USER, FIVE)
 
@@ -133,7 +137,9 @@ def test_second_row_and_validation():
     *(1, 1, 0)
   ]
   held = task.example('validation', 0)
-  assert task.logged(held) == (Logged(text=' 8', reward=0.0, label=0),)
+  assert task.recorded(held) == (
+    RecordedResponse(text=' 8', reward=0.0, label=0),
+  )
   assert task.reward(held, ' 8') == {'outcome': 1.0}
 
 
@@ -150,7 +156,7 @@ def test_parquet_equals_jsonl(tmp_path):
     for index in range(2):
       one, other = (t.example('train', index) for t in (task, whole))
       assert (one.prompt, one.messages) == (other.prompt, other.messages)
-      assert task.logged(one) == whole.logged(other)
+      assert task.recorded(one) == whole.recorded(other)
 
 
 CALL = {'name': 'add', 'arguments': {'a': 2}}
@@ -187,7 +193,7 @@ def test_what_templates_read_of_conversations(tmp_path):
     'enable_thinking': False,
     'tools': [{'name': 'add'}],
   }
-  (whole,) = task.logged(first)
+  (whole,) = task.recorded(first)
   assert whole.messages == (
     {'role': 'assistant', 'content': '', 'tool_calls': calls},
     {'role': 'tool', 'name': 'add', 'content': '5'},
@@ -349,20 +355,20 @@ def test_rule_pairs():
   assert task.num_prompts('train') == inner.num_prompts('train')
   for index in range(20):
     example = task.example('train', index)
-    right, wrong = task.logged(example)
-    assert right == Logged(text=example.answer, reward=1.0, label=1)
+    right, wrong = task.recorded(example)
+    assert right == RecordedResponse(text=example.answer, reward=1.0, label=1)
     differs = [a != b for a, b in zip(right.text, wrong.text, strict=True)]
     assert sum(differs) == 1 and wrong.text.isdigit() and wrong.label == 0
-    assert task.logged(example) == (right, wrong)
+    assert task.recorded(example) == (right, wrong)
   noisy = RulePairs(inner, flip_rate=0.25)
   flips = [
-    noisy.logged(noisy.example('train', i))[0].label == 0 for i in range(400)
+    noisy.recorded(noisy.example('train', i))[0].label == 0 for i in range(400)
   ]
   assert 0.2 < sum(flips) / 400 < 0.3
-  (only,) = RulePairs(inner, form='right').logged(inner.example('train', 3))
-  assert only == Logged(text=inner.example('train', 3).answer)
+  (only,) = RulePairs(inner, form='right').recorded(inner.example('train', 3))
+  assert only == RecordedResponse(text=inner.example('train', 3).answer)
   single = RulePairs(inner, form='label')
-  found = [single.logged(single.example('train', i)) for i in range(400)]
+  found = [single.recorded(single.example('train', i)) for i in range(400)]
   assert all(len(one) == 1 for one in found)
   assert 0.45 < sum(one[0].label for one in found) / 400 < 0.55
 
@@ -370,8 +376,8 @@ def test_rule_pairs():
 def test_targets_are_the_responses_of_other_tasks():
   task = Arithmetic(digits=1)
   example = task.example('train', 0)
-  assert task.logged(example) == (Logged(text=example.answer),)
-  assert task.num_logged == 1
+  assert task.recorded(example) == (RecordedResponse(text=example.answer),)
+  assert task.num_recorded == 1
 
 
 def test_fields_are_checked():
@@ -388,9 +394,9 @@ def test_scores_of_pairs_are_rewards(tmp_path):
   scores = {'score_chosen': 1, 'score_rejected': 2.5}
   path.write_text(json.dumps(row | scores) + '\n')
   task = PreferenceRows(path=str(path))
-  assert task.logged(task.example('train', 0)) == (
-    Logged(text='a', reward=1.0, label=1),
-    Logged(text='b', reward=2.5, label=0),
+  assert task.recorded(task.example('train', 0)) == (
+    RecordedResponse(text='a', reward=1.0, label=1),
+    RecordedResponse(text='b', reward=2.5, label=0),
   )
   bad = scores | {'score_chosen': 'x'}
   path.write_text(json.dumps(row | bad) + '\n')
@@ -404,7 +410,10 @@ def test_of_a_text_the_first_character_is_the_prompt(tmp_path):
   path.write_text(json.dumps({'text': 'abc'}) + '\n')
   task = PreferenceRows(path=str(path))
   example = task.example('train', 0)
-  assert (example.prompt, task.logged(example)) == ('a', (Logged(text='bc'),))
+  assert (example.prompt, task.recorded(example)) == (
+    'a',
+    (RecordedResponse(text='bc'),),
+  )
   path.write_text(json.dumps({'text': 'a'}) + '\n')
   with pytest.raises(ValueError, match="'text' is 'a': too short"):
     PreferenceRows(path=str(path), form='text').num_prompts('train')
@@ -417,7 +426,7 @@ def test_ratings_of_aspects(tmp_path):
   rows.append({'prompt': 'p', 'response': 'b', 'good': None, 'short': 1})
   path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
   task = PreferenceRows(path=str(path), aspects=('good', 'short'))
-  found = [task.logged(task.example('train', i))[0] for i in (0, 1)]
+  found = [task.recorded(task.example('train', i))[0] for i in (0, 1)]
   assert [x.aspects for x in found] == [(4.0, 0.5), (None, 1.0)]
   with pytest.raises(ValueError, match="no field of \\('kind',\\) has"):
     PreferenceRows(path=str(path), aspects=('kind',)).num_prompts('train')

@@ -331,7 +331,7 @@ def test_prompt_response_takes_conversations(save):
   task = PromptResponse(path=save([TOOLS]), response='ability')
   example = task.example('train', 0)
   assert example.messages == (SYSTEM, USER) and example.prompt == ASKED
-  (logged,) = task.logged(example)
+  (logged,) = task.recorded(example)
   assert logged.messages == ({'role': 'assistant', 'content': 'math'},)
 
 

@@ -13,9 +13,9 @@ def test_four_rows_of_a_pair():
   """The chosen text beside the rejected one comes first."""
   task = ReferencedPairs(task=Motifs(), separator='-')
   example = task.example('train', 3)
-  w, l = (one.text for one in Motifs().logged(example))  # noqa: E741
-  rows = task.logged(example)
-  assert task.num_logged == len(rows) == 4
+  w, l = (one.text for one in Motifs().recorded(example))  # noqa: E741
+  rows = task.recorded(example)
+  assert task.num_recorded == len(rows) == 4
   texts = [f'{w}-{l}', f'{w}-{w}', f'{l}-{l}', f'{l}-{w}']
   assert [one.text for one in rows] == texts
   assert [one.reward for one in rows] == [2.0, 1.0, 1.0, 0.0]

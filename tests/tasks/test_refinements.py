@@ -24,15 +24,15 @@ def test_the_rejected_response_is_shown_and_the_chosen_one_learned():
       PAIRS.example('train', index),
       SHOWN.example('train', index),
     )
-    chosen, rejected = PAIRS.logged(plain)
+    chosen, rejected = PAIRS.recorded(plain)
     assert example.prompt == f'{plain.prompt}{rejected.text}='
     assert example.meta == {
       'question': plain.prompt,
       'reference': rejected.text,
     }
-    assert SHOWN.logged(example) == (chosen,)
+    assert SHOWN.recorded(example) == (chosen,)
     assert SHOWN.target(example) == SUMS.target(plain) == chosen.text
-    assert SHOWN.num_logged == 1
+    assert SHOWN.num_recorded == 1
 
 
 def test_rewards_are_those_of_the_task():

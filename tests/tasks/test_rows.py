@@ -164,7 +164,7 @@ def test_columns_between_tabs(tmp_path):
   path.write_text('prompt\tchosen\trejected\na,b\tc\td\n')
   task = PreferenceRows(path=str(path))
   assert task.example('train', 0).prompt == 'a,b'
-  assert [x.text for x in task.logged(task.example('train', 0))] == ['c', 'd']
+  assert [x.text for x in task.recorded(task.example('train', 0))] == ['c', 'd']
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def test_steps_are_as_they_are(tmp_path):
   row = {'prompt': '3+4=', 'completions': ['<3+4=7>', '7'], 'labels': [1, 0]}
   path.write_text(json.dumps(row) + '\n')
   task = StepRows(path=str(path))
-  (logged,) = task.logged(task.example('train', 0))
+  (logged,) = task.recorded(task.example('train', 0))
   assert logged.steps == ('<3+4=7>', '7') and logged.text == '<3+4=7>7'
   assert logged.step_labels == (1.0, 0.0)
 

@@ -24,7 +24,7 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 JOURNAL = 'rl_jax.verification.journal:JournaledPool'
-EPISODES = 'rl_jax.episodes.episodes:Episodes'
+EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
 # Of a process: the calls of `ask` that open the first prompts of training, and
 # of evaluation, at start; then those of each rollout.
 _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5

@@ -38,7 +38,7 @@ def test_wins_and_regret_of_an_episode():
 
 def test_nothing_is_told():
   """The rewards are the same."""
-  task = Arms(told='nothing')
+  task = Arms(observed='nothing')
   example = task.example('train', 0)
   told, silent = Arms().make(example), task.make(example)
   for walk in (told, silent):

@@ -50,10 +50,10 @@ def test_splits_differ():
 @pytest.mark.parametrize('bugs', [0.0, 0.3])
 def test_recorded_programs_have_their_rewards(bugs):
   """A bracket stays with probability 1 - 5/6 of `bugs`."""
-  task, same, total = BracketPrograms(bugs=bugs, num_logged=8), 0, 0
+  task, same, total = BracketPrograms(bugs=bugs, num_recorded=8), 0, 0
   for index in range(60):
     example = task.example('train', index)
-    for logged in task.logged(example):
+    for logged in task.recorded(example):
       assert logged.reward == task.reward(example, logged.text)['tests']
       pairs = zip(logged.text, example.answer, strict=True)
       same += sum(x == y for x, y in pairs)

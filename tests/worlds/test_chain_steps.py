@@ -3,7 +3,7 @@
 import pytest
 
 from rl_jax.tasks.base import Example
-from rl_jax.worlds import Chain, chain_steps
+from rl_jax.worlds import Chain, chain
 
 EXAMPLE = Example(prompt='3+4*2=', answer='4', id=0)
 
@@ -23,16 +23,14 @@ EXAMPLE = Example(prompt='3+4*2=', answer='4', id=0)
   ],
 )
 def test_first_error_by_hand(response, first):
-  steps = chain_steps.split(response)
+  steps = chain.split_steps(response)
   assert ''.join(steps) == response
-  assert chain_steps.first_error(EXAMPLE, steps) == first
+  assert chain.first_error(EXAMPLE, steps) == first
 
 
 def test_hints_are_no_part_of_the_problem():
   hinted = Example(prompt='3+4=7;3+4*2=', answer='4', id=0)
-  assert (
-    chain_steps.first_error(hinted, chain_steps.split('<3+4=7;7*2=4>4')) < 0
-  )
+  assert chain.first_error(hinted, chain.split_steps('<3+4=7;7*2=4>4')) < 0
 
 
 def test_solutions_have_no_error_and_slips_have():
@@ -40,7 +38,7 @@ def test_solutions_have_no_error_and_slips_have():
   task = Chain()
   for index in range(20):
     example = task.example('test', index)
-    steps = chain_steps.split(task.target(example))
-    assert chain_steps.first_error(example, steps) == -1
+    steps = chain.split_steps(task.target(example))
+    assert chain.first_error(example, steps) == -1
     worse = Chain(slips=1.0).target(example)
-    assert chain_steps.first_error(example, chain_steps.split(worse)) == 0
+    assert chain.first_error(example, chain.split_steps(worse)) == 0

@@ -115,7 +115,7 @@ def test_recorded_dialogues_are_those_of_the_seller():
   task = RecordedHaggling()
   for number in range(40):
     example = task.example('train', number)
-    (logged,) = task.logged(example)
+    (logged,) = task.recorded(example)
     said = [said for said, _ in logged.turns]
     replies = played(task, task.seller(example), said)
     assert [r.observation for r in replies] == [
@@ -132,7 +132,7 @@ def test_good_buyers_earn_more():
   def mean(**fields):
     task = RecordedHaggling(**fields)
     examples = [task.example('train', n) for n in range(300)]
-    return np.mean([task.logged(one)[0].reward for one in examples])
+    return np.mean([task.recorded(one)[0].reward for one in examples])
 
   poor, good = mean(good=0.0, noise=0.0), mean(good=1.0, noise=0.0)
   assert poor < 0.05 and 0.2 < good < 0.33

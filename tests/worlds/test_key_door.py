@@ -29,7 +29,7 @@ def test_by_hand():
   assert LAYOUT.next(state, ACTIONS.index('right')) == state  # it is locked
   assert LAYOUT.next(state, ACTIONS.index('open')) == state  # without a key
   assert LAYOUT.next((0, 0, 1), ACTIONS.index('open')) == (0, 0, 1)
-  assert LAYOUT.told() == 'k01d11g20:'
+  assert LAYOUT.described() == 'k01d11g20:'
 
 
 @pytest.mark.parametrize('words', sorted(WORDS))
@@ -93,7 +93,7 @@ def test_random_return_by_hand():
   """
   task = KeyDoor(seed=58, num_train=1)
   example = task.example('train', 0)
-  assert task.layout(seed_of(example)).told() == 'k02d12g22:'
+  assert task.layout(seed_of(example)).described() == 'k02d12g22:'
 
   def of(turns, name):
     return task.random_return(example, turns, name)

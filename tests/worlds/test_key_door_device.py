@@ -11,9 +11,9 @@ from rl_jax.worlds import (
   Arms,
   Haggling,
   KeyDoor,
+  NarratedKeyDoor,
   PlannedKeyDoor,
   PricedTools,
-  ToldKeyDoor,
   device_text,
 )
 
@@ -57,7 +57,7 @@ def turns_of(task, tokenizer, examples):
     (KeyDoor(size=4, words='word'), ByteTokenizer()),
     pytest.param(KeyDoor(words='phrase'), None, marks=pytest.mark.slow),
     (PlannedKeyDoor(subtasks=2), None),
-    (ToldKeyDoor(), None),
+    (NarratedKeyDoor(), None),
     (PricedTools(), None),
     (Arms(pulls=9, keep=4), None),
     (Haggling(), None),

@@ -22,8 +22,8 @@ def test_data_are_fixed_and_held_out_labels_are_right():
   assert len(task.motifs) == 6
   for index in range(20):
     example = task.example('validation', index)
-    better, worse = task.logged(example)
-    assert (better, worse) == task.logged(example)
+    better, worse = task.recorded(example)
+    assert (better, worse) == task.recorded(example)
     assert (better.label, worse.label) == (1, 0) and better.text != worse.text
     assert task.gold(better.text) > task.gold(worse.text)
     assert set(better.text + example.prompt) <= set(task.alphabet)
@@ -33,7 +33,7 @@ def test_train_labels_are_noisy_by_the_gap():
   """A coin without sharpness; nearly always right with much of it."""
 
   def wrong(task):
-    pairs = [task.logged(task.example('train', i)) for i in range(100)]
+    pairs = [task.recorded(task.example('train', i)) for i in range(100)]
     gaps = [task.gold(b.text) - task.gold(w.text) for b, w in pairs]
     return sum(gap < 0 for gap in gaps), sum(gap != 0 for gap in gaps)
 
@@ -56,7 +56,7 @@ def test_two_tastes_by_hand():
   )
   for index in range(30):
     example = task.example('validation', index)
-    better, worse = task.logged(example)
+    better, worse = task.recorded(example)
     assert better.annotator == worse.annotator == index % 3
     second = index % 3 == 2
     assert task.gold(better.text, second) > task.gold(worse.text, second)
@@ -68,7 +68,7 @@ def test_tastes_share_no_motif_and_one_taste_is_the_plain_task():
   assert not task.motifs & task.second_motifs
   assert len(task.second_motifs) == 6
   for index in range(10):
-    one, other = (t.logged(t.example('train', index)) for t in (task, plain))
+    one, other = (t.recorded(t.example('train', index)) for t in (task, plain))
     assert [x.text for x in one] == [x.text for x in other]
     assert other[0].annotator is None
   assert task.reward(task.example('train', 0), 'ab').keys() == {'outcome'}

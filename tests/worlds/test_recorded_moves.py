@@ -3,24 +3,24 @@
 import pytest
 
 from rl_jax.tasks.environments.base import SEED
-from rl_jax.worlds import KeyDoor, LoggedMoves
+from rl_jax.worlds import KeyDoor, RecordedMoves
 
 
 def test_moves_are_those_of_a_shortest_way():
   """Made one after the other from the observed state they end the game."""
-  task, grids = LoggedMoves(), KeyDoor(num_train=2000)
+  task, grids = RecordedMoves(), KeyDoor(num_train=2000)
   places = set()
   for index in range(40):
     example = task.example('train', index)
     grid = grids.example('train', index)
     layout = grids.layout(grid.meta[SEED])
     words = grids.actions(grid)
-    assert example.prompt.startswith(layout.told())
+    assert example.prompt.startswith(layout.described())
     episode = grids.make(grid)
     told = episode.reset(grid.meta[SEED]).observation
     place = 0
     while told != example.prompt:
-      told = layout.told() + episode.step(words[place]).observation
+      told = layout.described() + episode.step(words[place]).observation
       place += 1
     assert example.answer == words[place]
     places.add(place)
@@ -32,7 +32,7 @@ def test_moves_are_those_of_a_shortest_way():
 def test_noise_limits_the_accuracy(noise):
   """1 - noise + noise / 6 of the labels are those without noise."""
   count = 400
-  clean, noisy = LoggedMoves(), LoggedMoves(noise=noise)
+  clean, noisy = RecordedMoves(), RecordedMoves(noise=noise)
   same = 0
   for index in range(count):
     one, other = (t.example('train', index) for t in (clean, noisy))
@@ -44,7 +44,7 @@ def test_noise_limits_the_accuracy(noise):
 
 def test_rewards():
   """The recorded move only."""
-  task = LoggedMoves()
+  task = RecordedMoves()
   example = task.example('test', 7)
   assert task.reward(example, task.target(example)) == {'outcome': 1.0}
   for response in ('', example.answer * 2, f' {example.answer}'):

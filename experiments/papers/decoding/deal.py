@@ -105,25 +105,25 @@ def started(prompts: Sequence[Sequence[int]], group_size: int, tokens: int):
   )
 
 
-def summary(traj: Trajectories, found: dict[str, Array]) -> dict[str, float]:
+def summary(traj: Trajectories, results: dict[str, Array]) -> dict[str, float]:
   """Means over rows, rounded."""
   logp_B = (traj.logp_behaviour_BT * traj.mask_BT).sum(axis=1)
-  means = {**found, 'logp': logp_B}
+  means = {**results, 'logp': logp_B}
   return {name: round(float(x.mean()), 4) for name, x in means.items()}
 
 
 def best_of(
-  traj: Trajectories, found: dict[str, Array], component: str
+  traj: Trajectories, results: dict[str, Array], component: str
 ) -> tuple[Trajectories, dict[str, Array]]:
   """The row of the largest h of each group, the first of equal ones."""
   G = traj.group_size
-  best_N = by_group(found[component], G).argmax(axis=1)
+  best_N = by_group(results[component], G).argmax(axis=1)
   row_N = np.arange(traj.num_prompts) * G + best_N
   kept = traj.replace(
     logp_behaviour_BT=traj.logp_behaviour_BT[row_N],
     mask_BT=traj.mask_BT[row_N],
   )
-  return kept, jax.tree.map(lambda x: x[row_N], found)
+  return kept, jax.tree.map(lambda x: x[row_N], results)
 
 
 def timed(

@@ -69,19 +69,19 @@ def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
   return float(slope), float(intercept)
 
 
-def _features(found: Course) -> dict[str, np.ndarray]:
-  entropy, step = np.array(found['entropy']), np.array(found['step'], float)
+def _features(results: Course) -> dict[str, np.ndarray]:
+  entropy, step = np.array(results['entropy']), np.array(results['step'], float)
   return {name: feature(entropy, step) for name, feature in FEATURES.items()}
 
 
-def fit(found: Course) -> dict[str, float]:
+def fit(results: Course) -> dict[str, float]:
   """a, b and R^2 of accuracy = -a exp(H) + b over the whole course.
 
   And R^2 of the other two-coefficient lines, for comparison.
   """
-  y = np.array(found['avg_at_8'])
+  y = np.array(results['avg_at_8'])
   r2, coefficients = {}, {}
-  for name, x in _features(found).items():
+  for name, x in _features(results).items():
     slope, intercept = line(x, y)
     rest = y - slope * x - intercept
     r2[name] = float(1.0 - (rest**2).sum() / ((y - y.mean()) ** 2).sum())
@@ -90,19 +90,21 @@ def fit(found: Course) -> dict[str, float]:
   return coefficients | {f'R^2 {name}': value for name, value in r2.items()}
 
 
-def first_part(found: Course, share: float = FIRST) -> int:
+def first_part(results: Course, share: float = FIRST) -> int:
   """Evaluations in the first share of training, at least three."""
-  return max(3, int(np.ceil(share * len(found['step']))))
+  return max(3, int(np.ceil(share * len(results['step']))))
 
 
-def prediction_errors(found: Course, share: float = FIRST) -> dict[str, float]:
+def prediction_errors(
+  results: Course, share: float = FIRST
+) -> dict[str, float]:
   """Root mean square error after the first share of training, by feature.
 
   'constant': error of predicting the last accuracy of the first part.
   """
-  first, y = first_part(found, share), np.array(found['avg_at_8'])
+  first, y = first_part(results, share), np.array(results['avg_at_8'])
   errors = {}
-  for name, x in _features(found).items():
+  for name, x in _features(results).items():
     slope, intercept = line(x[:first], y[:first])
     errors[name] = _rms(y[first:] - slope * x[first:] - intercept)
   return errors | {'constant': _rms(y[first:] - y[first - 1])}
@@ -112,7 +114,7 @@ def _rms(rest: np.ndarray) -> float:
   return float(np.sqrt(np.mean(rest**2)))
 
 
-def covariance_identity(found: Course) -> dict[str, float]:
+def covariance_identity(results: Course) -> dict[str, float]:
   """Predicted against measured change of entropy.
 
   correlation, slope  of measured on predicted, over iterations
@@ -123,8 +125,10 @@ def covariance_identity(found: Course) -> dict[str, float]:
   total ratio         change of held-out entropy over the whole course, by
                       the sum of the predictions
   """
-  predicted, measured = map(np.array, (found['predicted'], found['measured']))
-  step, entropy = np.array(found['step']), np.array(found['entropy'])
+  predicted, measured = map(
+    np.array, (results['predicted'], results['measured'])
+  )
+  step, entropy = np.array(results['step']), np.array(results['entropy'])
   # No evaluation follows the iteration of the repeated last prediction.
   sums = np.cumsum([0.0, *predicted, predicted[-1]])[step]
   windows, changes = np.diff(sums), np.diff(entropy)
@@ -137,13 +141,13 @@ def covariance_identity(found: Course) -> dict[str, float]:
   }
 
 
-def shares(found: Course) -> dict[str, float]:
+def shares(results: Course) -> dict[str, float]:
   """Entropy and accuracy at the start, after 36% and at the end of training.
 
   The paper reports 73% of the entropy loss and 76% of the gain after 8%.
   """
-  cut = first_part(found) - 1
-  entropy, accuracy = found['entropy'], found['avg_at_8']
+  cut = first_part(results) - 1
+  entropy, accuracy = results['entropy'], results['avg_at_8']
   return {
     'entropy at start': entropy[0],
     'at 36%': entropy[cut],
@@ -154,9 +158,9 @@ def shares(found: Course) -> dict[str, float]:
   }
 
 
-def at_tokens(found: Course, tokens: float) -> dict[str, float]:
+def at_tokens(results: Course, tokens: float) -> dict[str, float]:
   """The evaluation after `tokens` generated tokens, interpolated."""
   return {
-    name: float(np.interp(tokens, found['tokens'], found[name]))
+    name: float(np.interp(tokens, results['tokens'], results[name]))
     for name in EVALUATIONS
   }

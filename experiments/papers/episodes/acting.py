@@ -3,9 +3,10 @@
   python -m experiments.papers.episodes.acting
     --out=experiments/papers/episodes/influence.jsonl
 
-Of each method in the world of its claim, by `experiments.influence`: means over
-ITERATIONS of its own run, seed 0, against the method that it changes. Methods
-that have a line are left out. README.md has the commands of the starts.
+Of each method in the world of its claim, by `experiments.tools.influence`:
+means over ITERATIONS of its own run, seed 0, against the method that it
+changes. Methods that have a line are left out. README.md has the commands of
+the starts.
 """
 
 import os

@@ -19,7 +19,7 @@ WORLDS = {
   ),
 }
 # GymnasiumText.best_return(24), the mean over all initial states, for training
-# episodes; that of transition_tables.solved over the 64 that are evaluated
+# episodes; that of gymnasium_text.solved_table over the 64 that are evaluated
 # greedily. The return of RecordedWalks(noise=1.0, turns=24), 1,000 walks.
 BEST, RANDOM = {'final/reward': 7.93, 'greedy/reward': 7.984}, -94.2
 _SOURCE = 'M28'

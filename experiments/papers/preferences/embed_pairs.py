@@ -54,10 +54,10 @@ def distance(prompt_D: np.ndarray, chosen_D: np.ndarray) -> float:
   return min(max(1.0 - cos, 0.0), 2.0)
 
 
-def with_distance(record: Mapping[str, Any], found: float) -> dict[str, Any]:
+def with_distance(record: Mapping[str, Any], distance: float) -> dict[str, Any]:
   """A row that JSON can hold."""
   known = json.loads(json.dumps(record, default=str))
-  return {**known, 'semantic_distance': found}
+  return {**known, 'semantic_distance': distance}
 
 
 @functools.partial(jax.jit, static_argnums=1)

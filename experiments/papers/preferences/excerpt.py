@@ -54,7 +54,7 @@ class Judge:
 
   def close(self) -> None:
     """Ends the verifier."""
-    self._parts.verifier.close()
+    self._parts.runner.close()
 
 
 def judge_of_start() -> Judge:

@@ -33,7 +33,7 @@ def main(argv):
   """Reads, fits, prints."""
   del argv
   task = configuration.build(_CONFIG.value, 'dpo', fields.once(_SET.value)).task
-  if task.num_logged < 2:
+  if task.num_recorded < 2:
     raise ValueError(
       f'--config={_CONFIG.value}: the data of {type(task).__name__} have one '
       'response to a prompt, and a reward is fitted to pairs'

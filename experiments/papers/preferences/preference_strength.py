@@ -26,9 +26,34 @@ from absl import app, flags
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.rewards import strength
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.sources import BadRowError
+
+
+def strength(
+  chosen_MN: np.ndarray, rejected_MN: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+  """(mean, standard deviation with ddof 0) over M models of the gaps, [N].
+
+  Gaps are the score of the chosen response less that of the rejected one. A low
+  mean says a wrong label, one near 0 an ambiguous pair.
+  Source: "Secrets of RLHF in Large Language Models Part II: Reward Modeling",
+  2024 (by secondary summaries; its public trainer has none of this).
+  """
+  gap_MN = chosen_MN - rejected_MN
+  return gap_MN.mean(axis=0), gap_MN.std(axis=0)
+
+
+def lowest(mean_N: np.ndarray, fraction: float) -> np.ndarray:
+  """The pairs of that share with the lowest means, rounded; bool [N].
+
+  Of equal means the earlier pairs.
+  """
+  count = round(fraction * len(mean_N))
+  found = np.zeros(len(mean_N), bool)
+  found[np.argsort(mean_N, kind='stable')[:count]] = True
+  return found
+
 
 _SCORED = flags.DEFINE_list(
   'scored', None, 'Files of evaluate_reward --scores_out.', required=True
@@ -83,8 +108,8 @@ def cleaned(
   texts: list[dict[str, str]], scores: np.ndarray, flip: float, drop: float
 ) -> list[dict]:
   """The rows to write; scores: [2, M, N]."""
-  mean_N, std_N = strength.strength(*scores)
-  weak_N = strength.lowest(mean_N, max(flip, drop))
+  mean_N, std_N = strength(*scores)
+  weak_N = lowest(mean_N, max(flip, drop))
   rows = []
   for n, row in enumerate(texts):
     high, low = (float(x) for x in scores[:, :, n].mean(axis=1))
@@ -115,7 +140,7 @@ def main(argv):
   texts, scores = read(_SCORED.value)
   rows = cleaned(texts, scores, _FLIP.value, _DROP.value)
   outputs.write_rows(_OUT.value, rows)
-  mean_N, std_N = strength.strength(*scores)
+  mean_N, std_N = strength(*scores)
   found = {
     'pairs': len(texts),
     'written': len(rows),

@@ -35,13 +35,13 @@ from rl_jax.measures.exploitability import log_probs
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.environments.base import seed_of
-from rl_jax.worlds import KeyDoor, LoggedEpisodes, LoggedMoves
+from rl_jax.worlds import KeyDoor, RecordedEpisodes, RecordedMoves
 from rl_jax.worlds.key_door_words import WORDS
 
 _CONFIG = flags.DEFINE_string(
   'config',
   None,
-  'Configuration whose task is LoggedMoves or LoggedEpisodes.',
+  'Configuration whose task is RecordedMoves or RecordedEpisodes.',
   required=True,
 )
 _CHECKPOINT = flags.DEFINE_string(
@@ -63,7 +63,7 @@ SEEDS = {'train': 400, 'validation': 100}  # so many have all grids of size 3
 DRAWS = (1, 2, 4, 8, 16)
 
 
-def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
+def grids(task: RecordedMoves | RecordedEpisodes, split: str) -> list[Walks]:
   """The different grids of a split."""
   game = KeyDoor(
     size=task.size,
@@ -72,7 +72,7 @@ def grids(task: LoggedMoves | LoggedEpisodes, split: str) -> list[Walks]:
     num_held_out=max(task.num_validation, task.num_test),
   )
   count = SEEDS[split]
-  if isinstance(task, LoggedEpisodes):
+  if isinstance(task, RecordedEpisodes):
     count = min(count, task.num_grids)
   seeds = (seed_of(game.example(split, index)) for index in range(count))
   return [walks_lib.walks(x) for x in dict.fromkeys(map(game.layout, seeds))]
@@ -116,10 +116,10 @@ def main(argv: Sequence[str]) -> None:
   del argv
   outputs.check_file('out', _OUT.value)
   task = configuration.build(_CONFIG.value, 'sft').task
-  if not isinstance(task, (LoggedMoves, LoggedEpisodes)):
+  if not isinstance(task, (RecordedMoves, RecordedEpisodes)):
     raise app.UsageError(
-      f'--config: the task is {type(task).__name__}, neither LoggedMoves nor '
-      'LoggedEpisodes'
+      f'--config: the task is {type(task).__name__}, neither RecordedMoves nor '
+      'RecordedEpisodes'
     )
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)
@@ -148,11 +148,11 @@ def main(argv: Sequence[str]) -> None:
     print(json.dumps(found))
 
 
-def best_of(found: list[Walks], policy: Any, values: Any) -> dict[str, float]:
+def best_of(walks: list[Walks], policy: Any, values: Any) -> dict[str, float]:
   """Mean success over grids for each number of draws."""
   success = {n: [] for n in DRAWS}
   for (grid, own_SA), (_, other_SA) in zip(
-    _scored(found, policy), _scored(found, values), strict=True
+    _scored(walks, policy), _scored(walks, values), strict=True
   ):
     for n in DRAWS:
       best_SA = walks_lib.best_of_n(np.exp(own_SA), other_SA - own_SA, n)
@@ -160,11 +160,11 @@ def best_of(found: list[Walks], policy: Any, values: Any) -> dict[str, float]:
   return {f'best_of_{n}': float(np.mean(x)) for n, x in success.items()}
 
 
-def _scored(found: list[Walks], policy: Any) -> list[tuple[Walks, np.ndarray]]:
+def _scored(walks: list[Walks], policy: Any) -> list[tuple[Walks, np.ndarray]]:
   """Grids with the log-probs of moves in their states; one call for all."""
-  logp_SA = policy([prompt for grid in found for prompt in grid.prompts])
-  ends = np.cumsum([len(grid.prompts) for grid in found])
-  return list(zip(found, np.split(logp_SA, ends[:-1]), strict=True))
+  logp_SA = policy([prompt for grid in walks for prompt in grid.prompts])
+  ends = np.cumsum([len(grid.prompts) for grid in walks])
+  return list(zip(walks, np.split(logp_SA, ends[:-1]), strict=True))
 
 
 if __name__ == '__main__':

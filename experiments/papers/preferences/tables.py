@@ -123,7 +123,7 @@ def claims(rows: Sequence[Line]) -> Cells:
   table = [['method', 'claim', 'on', 'difference', '95% paired', 'verdict']]
   for name, several in seen(rows).items():
     for one in several:
-      effect, interval, _ = cells_lib.comparison_text(one.found)
+      effect, interval, _ = cells_lib.comparison_text(one.comparison)
       row = [name, one.claim, one.metric, effect, interval, one.verdict]
       table.append(row)
   return table

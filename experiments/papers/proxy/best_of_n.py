@@ -47,7 +47,7 @@ def samples(config: ExperimentConfig) -> tuple[np.ndarray, np.ndarray]:
     params = {**parts.policies.frozen(), **parts.state.params}
     traj, *_ = parts.collector.collect(params, parts.method, 0, 0)
     found = [np.asarray(traj.rewards[x]) for x in ('outcome', 'learned')]
-    parts.verifier.close()
+    parts.runner.close()
   gold_NS, learned_NS = (x.reshape(PROMPTS, SAMPLES) for x in found)
   return gold_NS, learned_NS
 

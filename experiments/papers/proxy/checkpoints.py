@@ -59,7 +59,7 @@ class Sampler:
 
   def close(self) -> None:
     """Ends the verifier."""
-    self._parts.verifier.close()
+    self._parts.runner.close()
 
 
 class Courses:

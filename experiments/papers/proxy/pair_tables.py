@@ -68,7 +68,7 @@ def claims(rows: Sequence[Line]) -> Cells:
   if fall is not None:
     found = {pairs.BASELINE: fall} | found
   for name, one in found.items():
-    effect, interval, _ = cells_lib.comparison_text(one.found)
+    effect, interval, _ = cells_lib.comparison_text(one.comparison)
     row = [name, one.claim, one.metric, effect, interval, str(one.seeds)]
     table.append([*row, one.verdict])
   return table

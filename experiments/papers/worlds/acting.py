@@ -10,13 +10,15 @@ them, so that ratios have moved as far as they do at the end of an iteration.
 All methods see the first GROUPS of these prompts as one minibatch, and before
 it, for what they remember, the same rows as those of other prompts (of the
 same, where prompts return). Cosine and ratio are against the gradient of what
-the method changes (BASELINE of its file), as `experiments.influence` defines
-them, and by piece that the baseline lacks against the method without it; the
-numbers are means over ITERATIONS, and a method acts if it does in one of them.
+the method changes (BASELINE of its file), as `experiments.tools.influence`
+defines them, and by piece that the baseline lacks against the method without
+it; the numbers are means over ITERATIONS, and a method acts if it does in one
+of them.
 
 Of methods that change rollouts, and in the worlds of `looped`, the numbers are
-those of `experiments.influence`: means over as many iterations of the method's
-own run as the last of ITERATIONS. Methods that have a line are left out.
+those of `experiments.tools.influence`: means over as many iterations of the
+method's own run as the last of ITERATIONS. Methods that have a line are left
+out.
 """
 
 import dataclasses

@@ -37,8 +37,8 @@ def of_a_run(world: str, setting: sweep_runs.Setting, iterations: int) -> Line:
   return line(world, name, {**found, 'pieces': pieces})
 
 
-def line(world: str, name: str, found: dict[str, Any]) -> Line:
-  """`found` has NUMBERS, whether it acts, and by piece its cos and ratio."""
+def line(world: str, name: str, results: dict[str, Any]) -> Line:
+  """`results` has NUMBERS, whether it acts, and by piece its cos and ratio."""
 
   def rounded(x):
     return round(float(x), 5)
@@ -47,11 +47,11 @@ def line(world: str, name: str, found: dict[str, Any]) -> Line:
     'world': world,
     'method': name,
     'against': where.baseline_of(name),
-    **{n: rounded(found[n]) for n in NUMBERS},
-    'acts': bool(found['acts']),
+    **{n: rounded(results[n]) for n in NUMBERS},
+    'acts': bool(results['acts']),
     'pieces': {
       path: [rounded(x['cos']), rounded(x['ratio'])]
-      for path, x in found['pieces'].items()
+      for path, x in results['pieces'].items()
     },
   }
 
@@ -69,9 +69,9 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
   return {row['method']: row for row in rows if row['world'] == world}
 
 
-def acts(name: str, found: dict[str, Line]) -> bool:
+def acts(name: str, results: dict[str, Line]) -> bool:
   """Whether a method was measured to act; True without a line."""
-  return name not in found or found[name]['acts']
+  return name not in results or results[name]['acts']
 
 
 def cells(line: Line | None) -> list[str]:

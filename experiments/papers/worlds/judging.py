@@ -16,20 +16,20 @@ def tuning_score(line: dict[str, Any]) -> float:
   return float(np.mean(rewards[-(len(rewards) // 3) :]))
 
 
-def verdict(sign: int | None, found: intervals.Comparison) -> str:
+def verdict(sign: int | None, comparison: intervals.Comparison) -> str:
   """seen: separated in the claimed direction; contrary: in the other.
 
   Of a claim to be not worse (0): seen unless separated below, and the interval
   ends above -TOLERABLE. Without a claim (None) what was found.
   """
-  separated = found.p <= intervals.FALSE_DISCOVERIES
+  separated = comparison.p <= intervals.FALSE_DISCOVERIES
   if sign is None:
-    words = 'higher' if found.effect > 0 else 'lower'
+    words = 'higher' if comparison.effect > 0 else 'lower'
     return words if separated else 'not separated'
   if sign == 0:
-    if separated and found.effect < 0:
+    if separated and comparison.effect < 0:
       return 'contrary'
-    return 'seen' if found.low > -sweep.TOLERABLE else 'not seen'
+    return 'seen' if comparison.low > -sweep.TOLERABLE else 'not seen'
   if not separated:
     return 'not seen'
-  return 'seen' if np.sign(found.effect) == sign else 'contrary'
+  return 'seen' if np.sign(comparison.effect) == sign else 'contrary'

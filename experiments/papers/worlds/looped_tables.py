@@ -94,7 +94,7 @@ def claims(lines: list[Line], world: str) -> Cells:
   table[0] += [cells_lib.ADJUSTED, 'verdict']
   for name, found in seen(lines, world).items():
     for one in found:
-      cells = cells_lib.comparison_text(one.found)
+      cells = cells_lib.comparison_text(one.comparison)
       table.append([name, one.claim, one.metric, *cells, one.verdict])
   return table
 

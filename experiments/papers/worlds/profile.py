@@ -11,13 +11,13 @@ Cells = list[list[str]]
 class Seen(NamedTuple):
   """A claim that was judged in a world.
 
-  metric: on which. found: against the baseline over `seeds`.
+  metric: on which. comparison: against the baseline over `seeds`.
   """
 
   world: str
   claim: str
   metric: str
-  found: intervals.Comparison
+  comparison: intervals.Comparison
   seeds: int
   verdict: str
 

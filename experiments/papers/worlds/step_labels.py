@@ -42,7 +42,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
 from rl_jax.types import FORCED, PAD
-from rl_jax.worlds import Chain, chain_steps
+from rl_jax.worlds import Chain, chain
 
 _CONFIG = flags.DEFINE_string(
   'config', None, 'Configuration whose task is Chain.', required=True
@@ -150,11 +150,11 @@ class Response:
 
 def read(task: Chain, example: base.Example, text: str) -> Response:
   """A response and what is known of it without Monte Carlo."""
-  steps = chain_steps.split(text)
+  steps = chain.split_steps(text)
   return Response(
     example=example,
     steps=steps,
-    first_error=chain_steps.first_error(example, steps),
+    first_error=chain.first_error(example, steps),
     right=task.reward(example, text)[base.OUTCOME] > 0,
   )
 

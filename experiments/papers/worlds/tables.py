@@ -170,7 +170,7 @@ def claims(lines: list[Line], world: str) -> Cells:
   """The claims of papers against GRPO, and what was seen in the world."""
   table = [['method', 'claim', 'on', 'to GRPO', '95% paired', 'verdict']]
   for name, one in seen(lines, world).items():
-    effect, interval, _ = cells_lib.comparison_text(one.found)
+    effect, interval, _ = cells_lib.comparison_text(one.comparison)
     row = [name, one.claim, one.metric, effect, interval, one.verdict]
     table.append(row)
   return table

@@ -14,9 +14,9 @@ class PromptLookup:
   """Drafts what followed the last tokens where they occur before in the row.
 
   The longest match of at most `ngram` tokens counts, in the prompt and in the
-  response so far; see lookup.repeated. tokens: of a draft. most_rows: at most
-  so many rows of a device are drafted for at a time, others get one token a
-  step: of many rows a product costs more with each token. None: no limit.
+  response so far; see speculative.repeated. tokens: of a draft. most_rows: at
+  most so many rows of a device are drafted for at a time, others get one token
+  a step: of many rows a product costs more with each token. None: no limit.
   """
 
   tokens: int = ranged(4, 1, 64)

@@ -47,8 +47,7 @@ class RecordedPairs(Pairs):
 
 @piece
 class GivenMargin(RecordedPairs):
-  """The pairs of RecordedPairs with margin_NE = scale (reward_win -
-  reward_lose), of either sign.
+  """The pairs of RecordedPairs, margin_NE = scale (reward_win - reward_lose).
 
   A negative margin says that the rewards contradict the label, which stays.
   Source: the adaptive margin of "Secrets of RLHF Part II" (rewards are then

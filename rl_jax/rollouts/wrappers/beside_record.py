@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.checks import ranged
-from rl_jax.data.completions import encode_logged
+from rl_jax.data.completions import encode_recorded
 from rl_jax.pieces.logits.policy_mixture import PolicyMixture
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import RolloutWrapper
@@ -76,8 +76,8 @@ def record_rows(
   kind = np.full((rows, width), PAD, np.int32)
   reward, live = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
   for row, example in zip(range(0, rows, group_size), examples, strict=True):
-    record = sampler.task.logged(example)[0]
-    ids, trained = encode_logged(example, record, sampler.tokenizer)
+    record = sampler.task.recorded(example)[0]
+    ids, trained = encode_recorded(example, record, sampler.tokenizer)
     if len(ids) <= width:
       response[row, : len(ids)] = ids
       kind[row, : len(ids)] = np.where(trained, POLICY, ENVIRONMENT)

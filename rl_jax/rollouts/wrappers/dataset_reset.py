@@ -7,7 +7,7 @@ import numpy as np
 
 from rl_jax import randomness
 from rl_jax.checks import ranged
-from rl_jax.data.completions import encode_logged
+from rl_jax.data.completions import encode_recorded
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.forced import begin_with
@@ -40,10 +40,10 @@ class DatasetReset(RolloutWrapper):
     task = context.task
     if task is None:
       return
-    if not (task.supports('logged') or task.supports('target')):
+    if not (task.supports('recorded') or task.supports('target')):
       raise ValueError(
         'method.rollout: DatasetReset needs a task with reference responses, '
-        f'but {type(task).__name__} has neither `logged` nor `target`'
+        f'but {type(task).__name__} has neither `recorded` nor `target`'
       )
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
@@ -87,8 +87,8 @@ def references(sampler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
   token_NT = np.zeros((len(examples), width), np.int32)
   length_N = np.zeros(len(examples), np.int32)
   for n, example in enumerate(examples):
-    logged = sampler.task.logged(example)[0]
-    ids, by_policy = encode_logged(example, logged, sampler.tokenizer)
+    recorded = sampler.task.recorded(example)[0]
+    ids, by_policy = encode_recorded(example, recorded, sampler.tokenizer)
     first_turn = [*by_policy, False].index(False)
     ids = ids[: min(first_turn, width)]
     token_NT[n, : len(ids)], length_N[n] = ids, len(ids)

@@ -191,10 +191,10 @@ class WholeRuns:
     self._run = scanned_run.JittedRun(
       first, policy.model, policy.tokenizer, functions, judge
     )
-    logged = first.rollout.recorded_prompts
+    learns = bool(first.rollout.recorded_prompts)  # from recorded rows
     drawn = first.model.path is None  # other weights for every seed
     self._shared = scanned_run.Shared(
-      recorded=scanned_prompts.recorded(first, policy, one) if logged else None,
+      recorded=scanned_prompts.recorded(first, policy, one) if learns else None,
       prompts=scanned_prompts.encode(first, policy.tokenizer),
       held_out=held_out,
       frozen={} if drawn else jax.device_get(policy.frozen),
@@ -251,16 +251,18 @@ class WholeRuns:
 
       return jax.vmap(one)(runs) if self._vectorize else lax.map(one, runs)
 
-    of_runs, whole = PartitionSpec('runs'), PartitionSpec()
+    of_runs, replicated = PartitionSpec('runs'), PartitionSpec()
     program = jax.shard_map(
       all_runs,
       mesh=self._mesh,
-      in_specs=(whole, of_runs),
+      in_specs=(replicated, of_runs),
       out_specs=of_runs,
       check_vma=False,
     )
     with jax.set_mesh(self._mesh):
-      shared = jax.device_put(self._shared, NamedSharding(self._mesh, whole))
+      shared = jax.device_put(
+        self._shared, NamedSharding(self._mesh, replicated)
+      )
       runs = jax.device_put(self._runs, NamedSharding(self._mesh, of_runs))
       compiled = jax.jit(program).lower(shared, runs).compile()
       started = time.perf_counter()  # seconds are those of the runs only

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from rl_jax.config import ExperimentConfig
-from rl_jax.data.recorded import LoggedSource
+from rl_jax.data.recorded import RecordedSource
 from rl_jax.data.recorded_checks import reads_mismatched
 from rl_jax.decoding.generate import start_trajectories
 from rl_jax.episodes.episode_prompts import EpisodePrompts, begun
@@ -65,7 +65,7 @@ def recorded(config: ExperimentConfig, policy: Policy, mesh: Any) -> Any:
   Raises: ValueError as sources.read_rows.
   """
   records = sources.read_records(config, policy)
-  source = LoggedSource(
+  source = RecordedSource(
     prompts=records,
     selector=None,  # all of them, in order
     score=sources.unscored,

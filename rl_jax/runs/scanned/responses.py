@@ -53,7 +53,7 @@ def sampled(
 def recorded(
   rows: Trajectories, index_N: Array, first_serial: Array, version: Array | int
 ) -> Trajectories:
-  """The recorded groups of these places in the data; see LoggedSource.rows."""
+  """The recorded groups of these places; see RecordedSource.rows."""
   traj = groups.take(rows, index_N)
   serial_B = jnp.repeat(jnp.arange(len(index_N)), traj.group_size)
   row_id_B2 = traj.row_id_B2.at[:, 0].set(first_serial + serial_B)

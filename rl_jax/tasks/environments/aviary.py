@@ -114,9 +114,9 @@ class AviaryEpisode(Environment):
     del seed  # the environment is that of the example
     messages, tools = _wait(self._world.reset())
     if self._task.shown == 'none':
-      return Reply(_told(messages))
+      return Reply(_observed(messages))
     schemas = [tool.model_dump(mode='json', by_alias=True) for tool in tools]
-    return Reply(f'{_FORM.instructions(schemas)}\n\n{_told(messages)}')
+    return Reply(f'{_FORM.instructions(schemas)}\n\n{_observed(messages)}')
 
   def step(self, action: str) -> Reply:
     """What the tools answer."""
@@ -136,8 +136,10 @@ class AviaryEpisode(Environment):
     solved = float(bool(done) and self._total >= self._task.solved)
     found = {base.OUTCOME: solved, 'reward': float(reward), 'invalid': 0.0}
     found |= self._answered(calls)
-    cut, told = bool(truncated) and not done, _told(messages)
-    return Reply(told, found, done=bool(done), truncated=cut, calls=len(calls))
+    cut, observed = bool(truncated) and not done, _observed(messages)
+    return Reply(
+      observed, found, done=bool(done), truncated=cut, calls=len(calls)
+    )
 
   def close(self) -> None:
     """Ends the environment."""
@@ -186,7 +188,7 @@ def _data(name, options):
   return core.TaskDataset.from_name(name, **options)
 
 
-def _told(messages):
+def _observed(messages):
   pairs = [(x.content or '', hasattr(x, 'tool_call_id')) for x in messages]
   return ''.join(f'{_FORM.results([text], tool)}\n' for text, tool in pairs)
 

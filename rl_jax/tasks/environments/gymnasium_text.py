@@ -1,6 +1,7 @@
 """Environments of Gymnasium whose observations and actions are text."""
 
 import collections
+from collections.abc import Mapping, Sequence
 import contextlib
 import dataclasses
 import functools
@@ -9,10 +10,11 @@ import re
 import string
 from typing import Any
 
+import numpy as np
+
 from rl_jax.checks import checked, chosen
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments import transition_tables
 from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
 
 # Where the agent is: in colour.
@@ -23,6 +25,8 @@ _STEPS, _DISCOUNT = 500, 0.99
 # Environments of episodes that have ended, by how they are made: `reset` with a
 # seed begins again, and making one may take as long as an episode.
 _IDLE: dict[tuple[Any, ...], list[Any]] = collections.defaultdict(list)
+# state -> action -> (probability, next state, reward, whether it ends) each.
+Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +85,7 @@ class GymnasiumText(EnvironmentTask):
     Raises: ValueError for an environment without a table of transitions.
     """
     env = self.make(self.example('train', 0)).unwrapped
-    value_S, _ = transition_tables.solved(_table(env, self.name), steps)
+    value_S, _ = solved_table(_table(env, self.name), steps)
     return float(env.initial_state_distrib @ value_S)
 
 
@@ -136,7 +140,7 @@ class GymnasiumEpisode(Environment):
     self._total = 0.0
     found, _ = self._env.reset(seed=seed)
     self._fails = False
-    return Reply(self._told(found), state=self._state(found))
+    return Reply(self._observed(found), state=self._state(found))
 
   def step(self, action: str) -> Reply:
     """The next observation, or the actions if this is none."""
@@ -159,7 +163,7 @@ class GymnasiumEpisode(Environment):
     self._total += float(reward)
     solved = bool(terminated) and self._total >= self._task.solved
     return Reply(
-      self._told(found),
+      self._observed(found),
       rewards={
         base.OUTCOME: float(solved),
         REWARD: float(reward),
@@ -198,7 +202,7 @@ class GymnasiumEpisode(Environment):
     elif env is not None:
       self._idle.append(env)
 
-  def _told(self, found):
+  def _observed(self, found):
     if self._task.shown == 'ansi':
       return _MARKED.sub(r'[\1]', self._env.render())
     return found if isinstance(found, str) else f'{_plain(found)}\n'
@@ -212,10 +216,10 @@ class GymnasiumEpisode(Environment):
 def _best_actions(name: str, options: str) -> Any:
   env = _package().make(name, **json.loads(options)).unwrapped
   table = _table(env, name)
-  return transition_tables.solved(table, _STEPS, _DISCOUNT)[1]
+  return solved_table(table, _STEPS, _DISCOUNT)[1]
 
 
-def _table(env: Any, name: str) -> transition_tables.Table:
+def _table(env: Any, name: str) -> Table:
   if not hasattr(env, 'P'):
     raise ValueError(
       f'GymnasiumText.name = {name!r} has no table of transitions (P), so its '
@@ -243,3 +247,32 @@ def _package():
       "GymnasiumText needs the extra 'games': pip install 'rl_jax[games]'"
     ) from error
   return gymnasium
+
+
+def solved_table(
+  table: Table, steps: int, discount: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+  """(f64[S], int[S]): the best return of each state in so many steps, how.
+
+    V_0 = 0;  Q_k(s, a) = E[r + discount V_k-1(s')],  V_k = max_a Q_k
+
+  V is 0 after the end. The actions are those of the first of the steps, the
+  lowest number among equals.
+  """
+  states, actions = len(table), len(table[0])
+  value_S, best_S = np.zeros(states), np.zeros(states, int)
+  rows: list[tuple[Any, ...]] = [
+    (state, action, *outcome)
+    for state in range(states)
+    for action in range(actions)
+    for outcome in table[state][action]
+  ]
+  state, action, chance, after, reward, ended = map(
+    np.asarray, zip(*rows, strict=True)
+  )
+  for _ in range(steps):
+    q_SA = np.zeros((states, actions))
+    found = reward + discount * np.where(ended, 0.0, value_S[after])
+    np.add.at(q_SA, (state, action), chance * found)
+    value_S, best_S = q_SA.max(axis=1), q_SA.argmax(axis=1)
+  return value_S, best_S

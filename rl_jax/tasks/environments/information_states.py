@@ -39,9 +39,10 @@ def _walk(task, state, known, texts, found):
       _walk(task, state.child(action), known, texts, found)
     return
   known = list(known)
-  told = news(state, known)
+  observed = news(state, known)
   texts = [
-    (*read, last + new) for (*read, last), new in zip(texts, told, strict=True)
+    (*read, last + new)
+    for (*read, last), new in zip(texts, observed, strict=True)
   ]
   player = state.current_player()
   key, names = state.information_state_string(player), action_names(task, state)

@@ -86,9 +86,9 @@ class MiniGridEpisode(Environment):
   def reset(self, seed: int) -> Reply:
     """The mission, and what is in view."""
     seen, _ = self._grid.reset(seed=seed)
-    told = f'{self._mission or seen["mission"]}\n{self._told(seen)}'
+    observed = f'{self._mission or seen["mission"]}\n{self._observed(seen)}'
     self._seen, self._bot = seen, None
-    return Reply(told, state=self._state())
+    return Reply(observed, state=self._state())
 
   def step(self, action: str) -> Reply:
     """What is in view after the action."""
@@ -96,7 +96,7 @@ class MiniGridEpisode(Environment):
     if word not in self._actions:
       zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
       return Reply(
-        self._told(self._seen), rewards=zero, state=self._state(), action=''
+        self._observed(self._seen), rewards=zero, state=self._state(), action=''
       )
     found = self._grid.step(self._actions[word])
     if self._bot is not None:
@@ -106,7 +106,7 @@ class MiniGridEpisode(Environment):
       reward = float(self._mission == GO_TO.format(self.reached))
       ended = ended or reward
     return Reply(
-      self._told(self._seen),
+      self._observed(self._seen),
       rewards={
         base.OUTCOME: float(ended and reward > 0),
         'reward': float(reward),
@@ -164,7 +164,7 @@ class MiniGridEpisode(Environment):
     thing = self._grid.unwrapped.carrying
     return '' if thing is None else f'{thing.color} {thing.type}'
 
-  def _told(self, seen):
+  def _observed(self, seen):
     """Objects in view, the nearest first; the policy looks ahead."""
     from minigrid.core.constants import IDX_TO_COLOR, IDX_TO_OBJECT
 

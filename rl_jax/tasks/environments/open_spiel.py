@@ -87,8 +87,8 @@ class OpenSpielEpisode(Environment):
     """Deals, and tells each player its number and what it knows."""
     self._random = random.Random(seed)
     self._known = [''] * self._task.players
-    told = tuple(f'{p}{text}' for p, text in enumerate(self._deal()))
-    return Reply(told, acting=self._acting(), state=self._seen())
+    observed = tuple(f'{p}{text}' for p, text in enumerate(self._deal()))
+    return Reply(observed, acting=self._acting(), state=self._seen())
 
   def step(self, action: str) -> Reply:
     """The action of the player whose turn it is."""
@@ -101,11 +101,11 @@ class OpenSpielEpisode(Environment):
       return self._end(rewards, illegal)
     self._state.apply_action(names[action])
     self._known[mover] = self._state.information_state_string(mover)
-    told = self._deal()
+    observed = self._deal()
     if self._state.is_terminal():
       return self._end(self._state.returns(), [0.0] * len(players), action)
     return Reply(
-      tuple(told),
+      tuple(observed),
       acting=self._acting(),
       state=self._seen(),
       action=action,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments.base import is_environment, seed_of
 from rl_jax.tasks.wrapped import Wrapped
 
@@ -14,7 +14,7 @@ from rl_jax.tasks.wrapped import Wrapped
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class RecordedWalks(Wrapped):
-  """A task of episodes with `num_logged` recorded walks of each.
+  """A task of episodes with `num_recorded` recorded walks of each.
 
     RecordedWalks(task=TextWorld(rooms=2), noise=0.3)
 
@@ -32,7 +32,7 @@ class RecordedWalks(Wrapped):
   task: Any
   noise: float = ranged(0.5, 0.0, 1.0)
   turns: int = ranged(8, 1)
-  num_logged: int = ranged(8, 1)
+  num_recorded: int = ranged(8, 1)
   turn_ends: bool = True
 
   def __post_init__(self):
@@ -44,23 +44,23 @@ class RecordedWalks(Wrapped):
       )
 
   @functools.cached_property
-  def _walks(self) -> dict[int, tuple[Logged, ...]]:
+  def _walks(self) -> dict[int, tuple[RecordedResponse, ...]]:
     """Walks by the seeds of their episodes, kept, as walks take time."""
     return {}
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The walks."""
     seed = seed_of(example)
     if seed not in self._walks:
       self._walks[seed] = tuple(
         self._walk(example, draws.Draws('walk', seed, number))
-        for number in range(self.num_logged)
+        for number in range(self.num_recorded)
       )
     return self._walks[seed]
 
   def target(self, example: Example) -> str:
     """What the first recorded player says first."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
   def _walk(self, example, stream):
     episode, turns = self.start(example), []
@@ -82,7 +82,7 @@ class RecordedWalks(Wrapped):
       total = {name: x + said.components[name] for name, x in total.items()}
     episode.close()
     turns[-1] = turns[-1][0], ''  # nothing is read after the last
-    return Logged(
+    return RecordedResponse(
       turns=tuple(turns),
       turn_ends=self.turn_ends,
       reward=base.combine(total, self.reward_weights),

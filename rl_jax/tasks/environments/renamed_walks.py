@@ -7,7 +7,7 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import draws, sources
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.tasks.environments import mini_grid
 from rl_jax.tasks.environments.base import SEED, seed_of
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
@@ -22,7 +22,7 @@ class _Walk:
 
   seed: int
   reached: str
-  logged: Logged
+  recorded: RecordedResponse
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class RenamedWalks(mini_grid.MiniGrid):
   def _solved(self) -> RecordedWalks:
     """The bot's walks."""
     return RecordedWalks(
-      task=self, noise=0.0, turns=self.turns, num_logged=1, turn_ends=False
+      task=self, noise=0.0, turns=self.turns, num_recorded=1, turn_ends=False
     )
 
   def num_prompts(self, split: str) -> int:
@@ -91,15 +91,15 @@ class RenamedWalks(mini_grid.MiniGrid):
     meta = {**example.meta, SEED: walk.seed, mini_grid.MISSION: mission}
     return dataclasses.replace(example, meta=meta)
 
-  def logged(self, example: Example) -> tuple[Logged, ...]:
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """The walk."""
     if mini_grid.MISSION in example.meta:
-      return (self._walk(example.id).logged,)
-    return self._solved.logged(example)
+      return (self._walk(example.id).recorded,)
+    return self._solved.recorded(example)
 
   def target(self, example: Example) -> str:
     """Its first action."""
-    return self.logged(example)[0].turns[0][0]
+    return self.recorded(example)[0].turns[0][0]
 
   def _walk(self, index):
     if index >= self.num_train:
@@ -139,7 +139,9 @@ class RenamedWalks(mini_grid.MiniGrid):
         found[grid.reached] = (*turns[:-1], (turns[-1][0], ''))
       if reply.done or reply.truncated or len(found) == most:
         break
-    return [_Walk(seed, x, Logged(turns=walk)) for x, walk in found.items()]
+    return [
+      _Walk(seed, x, RecordedResponse(turns=walk)) for x, walk in found.items()
+    ]
 
 
 def _endless(stream: draws.Draws, actions: tuple[str, ...]) -> Iterable[str]:

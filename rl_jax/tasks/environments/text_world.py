@@ -125,8 +125,8 @@ class TextWorldEpisode(Environment):
     self._game.seed(seed)
     self._now = self._game.reset()
     self._left = self._length = len(self.solution)
-    told = f'{self._now.objective}\n{self._now.description}'
-    return Reply(self._told(told), state=self._state())
+    observed = f'{self._now.objective}\n{self._now.description}'
+    return Reply(self._observed(observed), state=self._state())
 
   def step(self, action: str) -> Reply:
     """What the game answers."""
@@ -138,8 +138,8 @@ class TextWorldEpisode(Environment):
     left = self._left
     if self._now.won or self.solution:
       self._left = 0 if self._now.won else len(self.solution)
-    told = self._now.feedback
-    return self._reply(told, before, valid, left, done, command)
+    observed = self._now.feedback
+    return self._reply(observed, before, valid, left, done, command)
 
   @property
   def commands(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class TextWorldEpisode(Environment):
     """A reply; before: what was known; left: how long the solution was."""
     won, earned = bool(self._now.won), self._now.score or 0
     return Reply(
-      self._told(text),
+      self._observed(text),
       rewards={
         base.OUTCOME: float(won),
         'reward': (earned - (before.score or 0))
@@ -173,7 +173,7 @@ class TextWorldEpisode(Environment):
       action=command if valid else '',
     )
 
-  def _told(self, text):
+  def _observed(self, text):
     lines = [line.strip() for line in text.split('\n')]
     # '>' opens the game's own prompt, with a count of moves after it.
     lines = [line for line in lines if line and not line.startswith('>')]

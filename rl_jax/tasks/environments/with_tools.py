@@ -27,7 +27,7 @@ BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
 MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
-_MOST_TOLD, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
+_MOST_OBSERVED, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
 _LEAST_SECONDS = 0.1  # that a call needs
 _START_SECONDS = 1.0  # of a process, and its end
 
@@ -250,18 +250,18 @@ class Conversation(Environment):
     if size > MOST_CHARACTERS:
       problem = f'{size} characters, more than {MOST_CHARACTERS}'
       texts = [f'error: the results have {problem}' for _ in texts]
-    told = self._told(texts)
-    if len(told) > _MOST_TOLD:
-      told = self._told([f'error: {len(calls)} calls are too many'])
+    observed = self._observed(texts)
+    if len(observed) > _MOST_OBSERVED:
+      observed = self._observed([f'error: {len(calls)} calls are too many'])
     cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
     return Reply(
-      told,
+      observed,
       rewards={CALLS: float(len(calls)), COST: float(cost)},
       calls=len(calls),
-      info={'calls': _logged(calls)},
+      info={'calls': _recorded(calls)},
     )
 
-  def _told(self, texts):
+  def _observed(self, texts):
     wrapped = self._task.shown != 'template'
     return self._task.form.results(texts, wrapped=wrapped)
 
@@ -281,7 +281,7 @@ class Conversation(Environment):
       return f'error: {error}'
 
 
-def _logged(calls):
+def _recorded(calls):
   """The first calls, as many as the log has room for."""
   found, left = [], _MOST_INFO
   for call in calls:

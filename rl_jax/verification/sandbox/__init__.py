@@ -3,13 +3,14 @@
 from rl_jax.verification.sandbox.breach import BreachError
 from rl_jax.verification.sandbox.python_calls import (
   LAYERS,
+  SAFE,
   Limits,
   Report,
   Result,
   SandboxError,
+  check_required,
   run_calls,
 )
-from rl_jax.verification.sandbox.required import SAFE, check_required
 
 __all__ = [
   'BreachError',

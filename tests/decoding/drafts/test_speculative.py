@@ -14,16 +14,23 @@ import pytest
 
 from rl_jax import decoding, models
 from rl_jax.decoding import decode
-from rl_jax.decoding.drafts import acceptance, draft_memory, lookup
-from rl_jax.decoding.drafts.generate_with_drafts import (
-  DraftSource,
-  Kept,
-  generate_with_drafts,
-)
+from rl_jax.decoding.drafts import acceptance
 from rl_jax.decoding.drafts.settings import (
   DraftModel,
   PreviousResponses,
   PromptLookup,
+)
+from rl_jax.decoding.drafts.speculative import (
+  NOTHING as NONE,
+)
+from rl_jax.decoding.drafts.speculative import (
+  DraftSource,
+  Kept,
+  generate_with_drafts,
+  no_responses,
+  recalled,
+  remembered,
+  repeated,
 )
 from rl_jax.decoding.generate import Limits
 from rl_jax.models import params as params_lib
@@ -37,7 +44,6 @@ N, G, P, T = 4, 4, 5, 24
 KEY = jax.random.key(1)
 SAMPLING = decoding.SamplingConfig(eos_ids=(2,), temperature=0.5)
 LOOKUP = PromptLookup(tokens=3, ngram=2)
-NONE = lookup.NOTHING
 
 
 @functools.cache
@@ -188,7 +194,7 @@ def test_a_known_response_is_accepted_whole():
     group_size=1,
     max_response_tokens=T,
   )
-  params, memory, counts = make_params(), draft_memory.empty(N, T), []
+  params, memory, counts = make_params(), no_responses(N, T), []
 
   @jax.jit
   def run(memory):
@@ -439,7 +445,7 @@ def test_a_token_without_probability_is_never_kept():
 def test_lookup_by_hand(text, ngram, expected):
   """What is after the end is not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
-  found = lookup.repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
+  found = repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected
 
 
@@ -450,10 +456,10 @@ def test_memory_of_prompts():
     response_BT=jnp.arange(N * G * T).reshape(-1, T),
     length_B=jnp.full(N * G, 2),
   )
-  memory = jax.tree.map(jnp.asarray, draft_memory.empty(4, T))
-  memory = draft_memory.remembered(memory, traj)
+  memory = jax.tree.map(jnp.asarray, no_responses(4, T))
+  memory = remembered(memory, traj)
   assert memory['id_M'].tolist() == [0, 9, NONE, 3]
-  found = draft_memory.recalled(memory, jnp.asarray([9, 5, 3, 2]))
+  found = recalled(memory, jnp.asarray([9, 5, 3, 2]))
 
   def first(n):
     return [n * G * T, n * G * T + 1]

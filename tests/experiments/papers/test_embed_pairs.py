@@ -72,7 +72,7 @@ def test_pairs_are_embedded(tmp_path):
   np.testing.assert_allclose(found[0], found[1], atol=1e-5)
   assert found[0][0] < 1e-6 < 1e-3 < found[0][1]
   task = PreferenceRows(path=str(out))
-  chosen = task.logged(task.example('train', 1))[0]
+  chosen = task.recorded(task.example('train', 1))[0]
   assert chosen.distance == pytest.approx(found[1][1])
   data.write_text('')
   command[3] = f'--out={tmp_path}/empty.jsonl'

@@ -38,7 +38,7 @@ def test_verdicts():
   assert set(found) == {'dpop', 'kto'}
   assert found['dpop'][0].metric == 'chosen'
   assert {one.verdict for (one,) in found.values()} == {'seen'}
-  assert found['dpop'][0].found.effect > 1.0
+  assert found['dpop'][0].comparison.effect > 1.0
 
 
 def test_every_run_sees_as_many_responses():

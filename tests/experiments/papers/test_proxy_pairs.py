@@ -63,7 +63,7 @@ def test_differences_are_paired_with_dpo():
   assert (cells['largest rule'], cells['tokens']) == ('0.300', '2k')
   assert dict(zip(header, dpo, strict=True))['KL there'] == '2.0'
   found = pair_tables.seen(rows)
-  assert found['ipo'][0].found.effect == pytest.approx(-4.0)
+  assert found['ipo'][0].comparison.effect == pytest.approx(-4.0)
   assert found['ipo'][0].metric == 'margin'
   assert {one.verdict for (one,) in found.values()} == {'seen'}
 
@@ -73,7 +73,7 @@ def test_fall_of_dpo_is_from_the_first_reading():
   course = [0.1, 0.2, 0.4, *[0.0] * 7, 0.3]
   rows = [line('dpo', seed, course, course) for seed in (33, 34)]
   found = pair_tables.falls(rows)
-  assert found.found.effect == pytest.approx(-0.1)
+  assert found.comparison.effect == pytest.approx(-0.1)
   assert pair_tables.claims(rows)[1][0] == 'dpo'
 
 

@@ -185,10 +185,12 @@ def test_claims_of_what_does_not_act_are_not_judged(monkeypatch):
   ]
   found = worlds_tables.seen(lines, sweep.SURVEY)
   assert found['sapo'].verdict == influences.NIL
-  assert found['sapo'].found.effect == pytest.approx(0.2 + 0.01 / 3)
+  assert found['sapo'].comparison.effect == pytest.approx(0.2 + 0.01 / 3)
   change = 0.1 + 0.01 * np.array([0, 1, 0])
   assert found['gpg'].verdict == 'seen'  # one of two
-  assert found['gpg'].found.p == pytest.approx(2 * intervals.p_value(change))
+  assert found['gpg'].comparison.p == pytest.approx(
+    2 * intervals.p_value(change)
+  )
 
 
 def test_later_runs_are_judged_apart():
@@ -228,9 +230,9 @@ def test_a_family_is_judged_on_its_further_seeds():
   assert found['gpg'].seeds == of.seeds and found['gpg'].verdict == 'contrary'
   judged = found['expert_iteration']
   assert judged.seeds == of.further_seeds and judged.verdict == 'higher'
-  assert judged.found.effect == pytest.approx(0.108)
+  assert judged.comparison.effect == pytest.approx(0.108)
   change = 0.1 + np.array(noise)
-  assert judged.found.p == pytest.approx(intervals.p_value(change))
+  assert judged.comparison.p == pytest.approx(intervals.p_value(change))
 
 
 def test_law_of_an_exact_course():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.rewards.feature_reward import accuracy, fit, gaps
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 
 def test_one_feature_by_hand():
@@ -73,8 +73,11 @@ def test_features_of_pairs():
     def example(self, split, index):
       return Example(prompt='', answer='ab', id=index)
 
-    def logged(self, example):
-      pair = (Logged(text='ab', label=1), Logged(text='xyz', label=0))
+    def recorded(self, example):
+      pair = (
+        RecordedResponse(text='ab', label=1),
+        RecordedResponse(text='xyz', label=0),
+      )
       return pair[:: 1 if example.id % 2 else -1]
 
     def reward(self, example, response):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from experiments import evaluate_reward
-from experiments.rewards import process_bench
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.models.transformer import ModelConfig
@@ -16,15 +15,15 @@ from rl_jax.tasks.sources import BadRowError
 
 def test_f1_by_hand():
   """Half of the errors and two thirds of the right ones: 4/7."""
-  found = process_bench.f1([1, 2, -1, 0, -1], [1, 1, -1, -1, -1])
+  found = evaluate_reward.f1([1, 2, -1, 0, -1], [1, 1, -1, -1, -1])
   assert found == pytest.approx(
     {'acc_error': 0.5, 'acc_correct': 2 / 3, 'f1': 4 / 7}
   )
-  assert process_bench.f1([0, 0], [1, -1])['f1'] == 0.0
+  assert evaluate_reward.f1([0, 0], [1, -1])['f1'] == 0.0
   scores = [0.9, 0.4, 0.6, 0.2]
-  assert process_bench.first_error(scores, 0.5) == 1
-  assert process_bench.first_error(scores, 0.4) == 3
-  assert process_bench.first_error(scores, 0.2) == -1
+  assert evaluate_reward.first_error(scores, 0.5) == 1
+  assert evaluate_reward.first_error(scores, 0.4) == 3
+  assert evaluate_reward.first_error(scores, 0.2) == -1
 
 
 def test_scores_of_steps_do_not_depend_on_the_batch():

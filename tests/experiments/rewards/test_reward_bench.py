@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import evaluate_reward
-from experiments.rewards import calibration, reward_bench
+from experiments.rewards import reward_bench
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.models.transformer import ModelConfig
@@ -97,7 +97,7 @@ def test_scores_are_rows_of_preferences(tmp_path):
   path = tmp_path / 'scores.jsonl'
   path.write_text(''.join(json.dumps(row) + '\n' for row in rows))
   task = PreferenceRows(path=str(path))
-  logged = [task.logged(task.example('train', i)) for i in range(2)]
+  logged = [task.recorded(task.example('train', i)) for i in range(2)]
   assert [[x.text for x in row] for row in logged] == [['a', 'b'], ['c', 'd']]
   assert [[x.reward for x in row] for row in logged] == [[1.0, 0.5], [2.0, 3.0]]
 
@@ -118,9 +118,9 @@ def test_pairs_of_other_forms_are_those_of_the_task(name, tmp_path):
   task = PreferenceRows(path=str(FOLDER / f'{name}.jsonl'))
   scored = PreferenceRows(path=str(path))
   for index, one in enumerate(comparisons):
-    pair = task.logged(task.example('train', index))
+    pair = task.recorded(task.example('train', index))
     assert [*one.right, *one.wrong] == [x.messages or x.text for x in pair]
-    again = scored.logged(scored.example('train', index))
+    again = scored.recorded(scored.example('train', index))
     assert [x.messages or x.text for x in again] == [*one.right, *one.wrong]
     assert [x.reward for x in again] == [2 * index, 2 * index + 1]
 
@@ -143,14 +143,14 @@ def test_tools_are_kept_beside_scores(tmp_path):
 def test_calibration_by_hand():
   """Gaps ln 3 (twice) and -ln 3: confidence 0.75, right in two of three."""
   third = np.log(3.0)
-  found = calibration.of_gaps([third, third, -third])
+  found = evaluate_reward.calibration([third, third, -third])
   assert found['pairwise_accuracy'] == pytest.approx(2 / 3)
   assert found['calibration_error'] == pytest.approx(0.75 - 2 / 3)
   expected = -(2 * np.log(0.75) + np.log(0.25)) / 3
   assert found['pairwise_nll'] == pytest.approx(expected)
   # Calibrated: right in three of four, at 0.75; ties are half right at 0.5.
-  assert calibration.of_gaps([third] * 3 + [-third])['calibration_error'] == (
-    pytest.approx(0.0, abs=1e-12)
-  )
-  tied = calibration.of_gaps([0.0])
+  assert evaluate_reward.calibration([third] * 3 + [-third])[
+    'calibration_error'
+  ] == (pytest.approx(0.0, abs=1e-12))
+  tied = evaluate_reward.calibration([0.0])
   assert tied['calibration_error'] == 0 and tied['pairwise_accuracy'] == 0.5

@@ -1,9 +1,5 @@
 """A grid from the command line: values between commas, cells, mistakes."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from experiments.sweeps import grid
@@ -89,7 +85,7 @@ def test_equal_cells_are_refused():
     sweep_runs.runs(found)
 
 
-def test_the_command_prints_its_cells_and_touches_nothing(tmp_path):
+def test_the_command_prints_its_cells_and_touches_nothing(tmp_path, answers_of):
   """--dry_run, with a cell that is not valid."""
   target = tmp_path / 'runs'
   arguments = (
@@ -100,14 +96,9 @@ def test_the_command_prints_its_cells_and_touches_nothing(tmp_path):
     '--jitted',
     '--dry_run',
   )
-  done = subprocess.run(
-    [sys.executable, '-m', 'experiments.sweep', *arguments],
-    capture_output=True,
-    text=True,
-    env={**os.environ, 'JAX_PLATFORMS': 'cpu'},
-  )
-  assert done.returncode == 0, done.stderr
-  *cells, last = done.stdout.splitlines()
+  ((code, out, _),) = answers_of(tmp_path, {'sweep': [arguments]})['sweep']
+  assert code == 0, out
+  *cells, last = out.splitlines()
   assert last == '4 runs, 2 programs' and not target.exists()
   assert 'group_size=1-seed=0' in cells[0] and ': will fail: ' in cells[0]
   assert cells[3].endswith(': 0 of 60 iterations')

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from rl_jax.data.recorded import logged_rows
+from rl_jax.data.recorded import recorded_rows
 from rl_jax.learning.final_values import closed, final_values
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import spec
@@ -23,7 +23,7 @@ from rl_jax.models.files import (
 )
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.models.transformer import specs
-from rl_jax.tasks.base import Logged
+from rl_jax.tasks.base import RecordedResponse
 
 GOLDEN = pathlib.Path(__file__).parents[2] / 'golden' / 'classifiers'
 LIVE = 'the optional package transformers (with torch) checks this live'
@@ -41,9 +41,9 @@ def our_scores(cfg, params, ids, *, prompt_tokens=5, pads=0):
   for row in ids:
     length = min((row != 0).sum() + pads, len(row))
     written = [int(i) for i in row[prompt_tokens:length]]
-    records.append([(Logged(), written, True)])
+    records.append([(RecordedResponse(), written, True)])
   arrays = (prompt, mask, np.arange(n, dtype=np.int32))
-  traj = logged_rows(arrays, records, ids.shape[1])
+  traj = recorded_rows(arrays, records, ids.shape[1])
   return SCORE(Forward(model=cfg), params, jax.device_put(traj))
 
 
@@ -89,8 +89,8 @@ def test_the_token_behind_the_end_of_a_chat_is_scored():
   row = np.argmax((golden['ids'] != 0).sum(axis=1))  # the longest
   *written, end, newline = (int(i) for i in golden['ids'][row] if i)
   arrays = (np.int32([written[:5]]), np.ones((1, 5), np.float32), np.int32([0]))
-  record = [[(Logged(), [*written[5:], end], True)]]
-  traj = logged_rows(arrays, record, len(written) - 4)
+  record = [[(RecordedResponse(), [*written[5:], end], True)]]
+  traj = recorded_rows(arrays, record, len(written) - 4)
 
   def score(rows):
     return SCORE(Forward(model=cfg), params, jax.device_put(rows))

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.data.completions import encode_logged
+from rl_jax.data.completions import encode_recorded
 from rl_jax.judging.step_labels import step_labels
 from rl_jax.pieces.losses import StepLabels
 from rl_jax.pieces.roles import LossContext
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 
 # Right, half right, wrong, right: by Monte Carlo.
 LABELS = np.array([[1.0, -1.0, 0.5, 0.0, 1.0], [-1.0, 0.0, -1.0, 1.0, 1.0]])
@@ -65,10 +65,10 @@ class Words:
 
 def test_labels_stand_at_the_last_tokens_of_steps():
   """Steps are encoded one by one, and the end token has no label."""
-  logged = Logged(
+  logged = RecordedResponse(
     text='abc\nd\n', steps=('abc\n', 'd\n'), step_labels=(1.0, 0.25)
   )
-  ids, _ = encode_logged(Example('x', '', 0), logged, Words())
+  ids, _ = encode_recorded(Example('x', '', 0), logged, Words())
   assert ids == [5, 5, 5, 1]
   found = step_labels([logged], Words(), 5)
   np.testing.assert_array_equal(found, [[-1, 1, 0.25, -1, -1]])

@@ -6,7 +6,7 @@ import pytest
 from rl_jax.types import GroupSummary
 
 
-def _told(rewards, right=0.0):
+def _observed(rewards, right=0.0):
   """A summary with these rewards; lengths and entropies do not matter."""
   rewards = np.asarray(rewards, np.float32)
 
@@ -22,14 +22,14 @@ def _told(rewards, right=0.0):
 
 
 @pytest.fixture
-def told():
+def observed():
   """The summary of rewards [prompts, group]."""
-  return _told
+  return _observed
 
 
 @pytest.fixture
 def wins():
   """Summaries of prompts with so many rewards of 1."""
-  return lambda count, group=8, prompts=1: _told(
+  return lambda count, group=8, prompts=1: _observed(
     np.tile(np.arange(group) < count, (prompts, 1))
   )

@@ -67,10 +67,10 @@ def test_other_turns_of_a_conversation_are_not_trained():
     return {'role': role, 'content': text}
 
   example = base.Example('', '', 0, messages=(turn('user', 'x'),))
-  record = base.Logged(
+  record = base.RecordedResponse(
     messages=(turn('assistant', 'y'), turn('user', 'z'), turn('assistant', 'x'))
   )
-  task = types.SimpleNamespace(logged=lambda example: (record,))
+  task = types.SimpleNamespace(recorded=lambda example: (record,))
   tokenizer = Spelled('xyzau:.')
   sampler = types.SimpleNamespace(task=task, tokenizer=tokenizer)
   (response,), (kind,), _, live = record_rows([example], sampler, 20, 1)

@@ -13,7 +13,7 @@ from rl_jax import decoding
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
-from rl_jax.tasks.base import Example, Logged
+from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.types import FORCED, PAD, POLICY
 from rl_jax.worlds import Arithmetic, KeyDoor
 
@@ -144,14 +144,16 @@ def test_long_references_leave_room_for_a_token():
 
 def test_data_have_references_of_their_own():
   """The first of several; of a conversation the first turn."""
-  steps = Logged(steps=('1', '2'))
-  task = types.SimpleNamespace(logged=lambda example: (steps, Logged(text='9')))
+  steps = RecordedResponse(steps=('1', '2'))
+  task = types.SimpleNamespace(
+    recorded=lambda example: (steps, RecordedResponse(text='9'))
+  )
   token_NT, length_N = references(Eagerly('5', task=task), T)
   own = Eagerly().tokenizer.encode
   assert token_NT[0, :3].tolist() == [*own('12'), EOS]
   assert length_N.tolist() == [3]
-  turns = Logged(turns=(('12', '34'), ('56', '')), turn_ends=True)
-  task = types.SimpleNamespace(logged=lambda example: (turns,))
+  turns = RecordedResponse(turns=(('12', '34'), ('56', '')), turn_ends=True)
+  task = types.SimpleNamespace(recorded=lambda example: (turns,))
   token_NT, length_N = references(Eagerly('5', task=task), T)
   assert token_NT[0].tolist() == [*own('12'), EOS, 0, 0, 0]
 

@@ -9,9 +9,9 @@ import pytest
 from experiments.flags import configuration
 from experiments.reports import influence_run
 from rl_jax.pieces.piece import CheckContext
-from rl_jax.rollouts.reward_window import RewardWindow
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts,
+  RewardWindow,
   in_their_place,
 )
 from rl_jax.worlds import Arithmetic, Bandit, Chain

@@ -140,7 +140,7 @@ def replayed(Played, make_episodes):
       engine=played.engine,
       score=None,
       prompts=types.SimpleNamespace(task=task, tokenizer=tokenizer, players=1),
-      selector=None,
+      selector=types.SimpleNamespace(memory=None),
       judging=Judging(episodes),
       key=played.key,
     )

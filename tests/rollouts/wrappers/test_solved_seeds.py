@@ -8,11 +8,11 @@ import pytest
 from experiments.flags import configuration
 from rl_jax.decoding.stop import make_stop
 from rl_jax.pieces.piece import CheckContext
-from rl_jax.rollouts.memory import RememberingSelector
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.solved import SolvedExamples
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.runs.policy import task_tokenizer
+from rl_jax.runs.sources import RememberingSelector
 from rl_jax.worlds import Arithmetic, Bandit, Chain
 
 CHAIN = Chain(min_operations=2, max_operations=3, num_train=30)

@@ -130,7 +130,7 @@ def test_recorded_episodes():
   right = calls = 0
   for index in range(200):
     example = task.example('train', index)
-    (logged,) = task.logged(example)
+    (logged,) = task.recorded(example)
     episode = task.make(example)
     assert len(tokenizer.encode(episode.reset(0).observation)) == 7
     for action, told in logged.turns:

@@ -13,7 +13,7 @@ from rl_jax.tasks import (
   RecordedWalks,
   TextArena,
 )
-from rl_jax.tasks.environments import information_states, transition_tables
+from rl_jax.tasks.environments import gymnasium_text, information_states
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
 
@@ -156,13 +156,13 @@ def test_the_real_bot_solves_real_missions():
   pytest.importorskip('minigrid', reason="needs the extra 'games'")
   grids = MiniGrid(name='BabyAI-GoToLocalS6N2-v0')
   tokens = PieceTokenizer(grids.alphabet)
-  task = RecordedWalks(task=grids, noise=0.0, turns=12, num_logged=1)
+  task = RecordedWalks(task=grids, noise=0.0, turns=12, num_recorded=1)
   for index in range(20):
-    (walk,) = task.logged(task.example('train', index))
+    (walk,) = task.recorded(task.example('train', index))
     assert walk.reward == 1.0 and not walk.truncated
     assert max(len(tokens.encode(told)) for _, told in walk.turns) <= 11
   noisy = dataclasses.replace(task, noise=0.3)
-  walks = [noisy.logged(task.example('train', i))[0] for i in range(20)]
+  walks = [noisy.recorded(task.example('train', i))[0] for i in range(20)]
   assert sum(walk.reward for walk in walks) >= 15
 
 
@@ -171,13 +171,13 @@ def test_the_real_taxi():
   pytest.importorskip('gymnasium', reason="needs the extra 'games'")
   words = ('s', 'n', 'e', 'w', 'p', 'd')
   taxi = GymnasiumText(name='Taxi-v4', words=words)
-  task = RecordedWalks(task=taxi, noise=0.0, turns=24, num_logged=1)
+  task = RecordedWalks(task=taxi, noise=0.0, turns=24, num_recorded=1)
   table = taxi.make(taxi.example('train', 0)).unwrapped.P
-  value_S, _ = transition_tables.solved(table, 24)
+  value_S, _ = gymnasium_text.solved_table(table, 24)
   for index in range(20):
     example = taxi.example('train', index)
     begun = taxi.make(example).reset(seed_of(example))
-    assert task.logged(example)[0].reward == value_S[int(begun.state)]
+    assert task.recorded(example)[0].reward == value_S[int(begun.state)]
   assert taxi.best_return(24) == pytest.approx(7.93)
 
 

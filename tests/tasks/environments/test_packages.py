@@ -192,15 +192,15 @@ def test_recorded_walks_through_a_text_world(stub, tmp_path):
   """Without noise the game's solution; with it any command, and a cut."""
   stub('textworld')
   game = TextWorld(folder=str(tmp_path), reward_weights={'progress': 1.0})
-  task = RecordedWalks(task=game, noise=0.0, num_logged=4)
-  walks = task.logged(task.example('train', 0))
+  task = RecordedWalks(task=game, noise=0.0, num_recorded=4)
+  walks = task.recorded(task.example('train', 0))
   assert len(walks) == 4 and {walk.reward for walk in walks} == {1.0}
   assert {walk.turns for walk in walks} == {
     (('look', 'You look.\n'), ('take lamp', ''))
   }
   assert not any(walk.truncated for walk in walks)
-  noisy = dataclasses.replace(task, noise=1.0, turns=1, num_logged=20)
-  walks = noisy.logged(task.example('train', 0))
+  noisy = dataclasses.replace(task, noise=1.0, turns=1, num_recorded=20)
+  walks = noisy.recorded(task.example('train', 0))
   assert {walk.turns for walk in walks} == {
     (('look', ''),),
     (('take lamp', ''),),

@@ -10,7 +10,7 @@ import pytest
 
 from rl_jax.models.piece_tokenizer import PieceTokenizer
 from rl_jax.tasks import GymnasiumText, MiniGrid, RecordedWalks, RenamedWalks
-from rl_jax.tasks.environments import Environment, transition_tables
+from rl_jax.tasks.environments import Environment, gymnasium_text
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply, seed_of
 from rl_jax.worlds import Arithmetic, KeyDoor, PlannedKeyDoor, PricedTools
 
@@ -58,7 +58,7 @@ def test_best_returns_by_hand():
     *((1, 1.0, 1.0, 0), (2, 1.0, 2.5, 1), (3, 1.0, 3.25, 1)),
     *((2, 0.5, 1.25, 1), (2, 0.25, 1.0, 0)),
   ):
-    value_S, best_S = transition_tables.solved(table, steps, discount)
+    value_S, best_S = gymnasium_text.solved_table(table, steps, discount)
     np.testing.assert_allclose(value_S, [best, 4.0])
     assert (best_S[0], best_S[1]) == (action, 0)
 
@@ -84,7 +84,7 @@ def test_without_a_table_there_is_no_solution(line, monkeypatch):
   with pytest.raises(ValueError, match="name = 'Own' has no table of trans"):
     task.best_return(3)
   with pytest.raises(ValueError, match="name = 'Own' has no table of trans"):
-    RecordedWalks(task=task).logged(task.example('train', 0))
+    RecordedWalks(task=task).recorded(task.example('train', 0))
 
 
 def test_an_environment_is_used_again(line):
@@ -119,8 +119,8 @@ def test_an_environment_that_failed_is_not_used_again(line, monkeypatch):
 
 def test_walks_are_best_or_random(line):
   """Turns end by their length, or with a token."""
-  task = RecordedWalks(task=LINE, noise=0.0, turns=5, num_logged=2)
-  walks = task.logged(task.example('train', 0))
+  task = RecordedWalks(task=LINE, noise=0.0, turns=5, num_recorded=2)
+  walks = task.recorded(task.example('train', 0))
   assert [walk.turns for walk in walks] == 2 * [
     (('right', '1\n'), ('right', '2\n'), ('right', ''))
   ]
@@ -128,10 +128,12 @@ def test_walks_are_best_or_random(line):
     (3.0, False, True)
   }
   by_length = dataclasses.replace(task, noise=1.0, turns=2, turn_ends=False)
-  walks = by_length.logged(task.example('train', 0))
+  walks = by_length.recorded(task.example('train', 0))
   assert {(w.truncated, w.turn_ends) for w in walks} == {(True, False)}
-  found = dataclasses.replace(task, noise=1.0, turns=9, num_logged=40)
-  said = {a for w in found.logged(task.example('train', 0)) for a, _ in w.turns}
+  found = dataclasses.replace(task, noise=1.0, turns=9, num_recorded=40)
+  said = {
+    a for w in found.recorded(task.example('train', 0)) for a, _ in w.turns
+  }
   assert said == set(WORDS)
 
 
@@ -161,8 +163,8 @@ class CutEpisode(Environment):
 
 
 def test_walks_end_where_the_episode_is_cut():
-  task = RecordedWalks(task=Cut(), noise=0.0, turns=9, num_logged=1)
-  (walk,) = task.logged(task.example('train', 0))
+  task = RecordedWalks(task=Cut(), noise=0.0, turns=9, num_recorded=1)
+  (walk,) = task.recorded(task.example('train', 0))
   assert walk.turns == (('go', '1'), ('go', '2'), ('go', ''))
   assert walk.truncated and walk.reward == 0.0
 
@@ -185,8 +187,8 @@ def test_plans_say_what_is_next():
   """A flag for every new sub-goal, in their order; nothing is malformed."""
   task = PlannedKeyDoor()
   example = task.example('train', 0)
-  walks = RecordedWalks(task=task, noise=0.0, turns=99, num_logged=1)
-  said = [turn for turn, _ in walks.logged(example)[0].turns]
+  walks = RecordedWalks(task=task, noise=0.0, turns=99, num_recorded=1)
+  said = [turn for turn, _ in walks.recorded(example)[0].turns]
   assert ''.join(turn[1] for turn in said if turn[0] == '!') == 'KDG'
   assert [turn[2:] for turn in said] == task.actions(example)
   episode = task.make(example)
@@ -206,7 +208,7 @@ def test_plans_say_what_is_next():
 )
 def test_tasks_without_a_solution_are_named(task, text):
   with pytest.raises(ValueError, match=text):
-    RecordedWalks(task=task).logged(task.example('train', 0))
+    RecordedWalks(task=task).recorded(task.example('train', 0))
 
 
 def test_the_bot_is_told_what_was_done(grid):
@@ -221,7 +223,7 @@ def test_the_bot_is_told_what_was_done(grid):
   assert episode.solution == ('forward',) and episode.reached == ''
   episode.step('forward')
   assert episode.solution == ('pickup',) and episode.reached == 'red ball'
-  assert episode._bot.told == [None, 0, 2]
+  assert episode._bot.observed == [None, 0, 2]
   assert episode.step('pickup').done and episode.solution == ()
   episode.reset(seed)
   assert episode.solution == ('forward',)
@@ -248,7 +250,7 @@ def test_random_walks_are_named_by_what_they_reach(grid):
   tokens, lengths = PieceTokenizer(task.alphabet), set()
   for index in range(30):
     example = task.example('train', index)
-    (walk,) = task.logged(example)
+    (walk,) = task.recorded(example)
     episode = task.make(example)
     begun = episode.reset(seed_of(example)).observation
     assert begun.startswith('go to the red ball\na red ball ')
@@ -267,10 +269,10 @@ def test_random_walks_are_named_by_what_they_reach(grid):
   held_out = task.example('test', 0)
   told = task.make(held_out).reset(seed_of(held_out)).observation
   assert told.startswith('pick up the ball\n')
-  (walk,) = task.logged(held_out)
+  (walk,) = task.recorded(held_out)
   assert walk.turns[-1] == ('pickup', '') and not walk.truncated
   again = RenamedWalks(turns=2, num_train=30, num_held_out=3)
-  assert again.logged(task.example('train', 7)) == task.logged(
+  assert again.recorded(task.example('train', 7)) == task.recorded(
     task.example('train', 7)
   )
 
@@ -301,7 +303,7 @@ def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
   said = ('left', 'forward'), ('forward',)
   for index, (seed, actions) in enumerate(zip(seeds, said, strict=False), 3):
     example = task.example('train', index)
-    (walk,) = task.logged(example)
+    (walk,) = task.recorded(example)
     assert seed_of(example) == seed and walk.turns[-1] == (actions[-1], '')
     assert tuple(action for action, _ in walk.turns) == actions
     begun = task.make(example).reset(seed).observation
@@ -325,7 +327,7 @@ def test_loops_are_left_out(grid, tmp_path):
 
   def walks(task):
     return [
-      [action for action, _ in task.logged(task.example('train', n))[0].turns]
+      [action for action, _ in task.recorded(task.example('train', n))[0].turns]
       for n in range(1, task.num_prompts('train'))
     ]
 
@@ -334,7 +336,7 @@ def test_loops_are_left_out(grid, tmp_path):
   assert walks(direct) == [['forward']]
   for index in range(30):
     one = dataclasses.replace(direct, num_train=30, logs=())
-    (walk,) = one.logged(one.example('train', index))
+    (walk,) = one.recorded(one.example('train', index))
     assert [action for action, _ in walk.turns] == ['forward']
 
 

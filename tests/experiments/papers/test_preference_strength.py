@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from experiments.papers.preferences import preference_strength
-from experiments.rewards import strength
 from rl_jax.tasks.sources import BadRowError
 
 TEXTS = [
@@ -22,7 +21,7 @@ def scores(*gaps):
 
 def test_strength_by_hand():
   """Three models with gaps .8, -.2, .8: mean .466667, sd .471405."""
-  mean, std = strength.strength(*scores([0.8], [-0.2], [0.8]))
+  mean, std = preference_strength.strength(*scores([0.8], [-0.2], [0.8]))
   np.testing.assert_allclose([mean[0], std[0]], [0.466667, 0.471405], atol=1e-6)
 
 
@@ -55,7 +54,9 @@ def test_a_number_added_to_a_model_changes_nothing():
   data = scores([1, -2, 0.5], [0, 1, 2])
   moved = data + np.array([5.0, -3.0])[None, :, None]
   for one, other in zip(
-    strength.strength(*data), strength.strength(*moved), strict=True
+    preference_strength.strength(*data),
+    preference_strength.strength(*moved),
+    strict=True,
   ):
     np.testing.assert_allclose(one, other, atol=1e-12)
 

@@ -1,6 +1,6 @@
 """Runs methods under equal conditions and prints a table with intervals.
 
-  python -m experiments.compare_methods --config=configs/worlds/bandit.py
+  python -m experiments.tools.compare_methods --config=configs/worlds/bandit.py
     --methods=all --seeds=5 --baseline=reinforce --workdir=runs/bandit
 
 Runs a sweep over --methods and seeds and prints its `table --comparison`, after

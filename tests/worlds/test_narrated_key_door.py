@@ -4,12 +4,12 @@ import numpy as np
 
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.tasks.environments.base import seed_of
-from rl_jax.worlds import KeyDoor, ToldKeyDoor
+from rl_jax.worlds import KeyDoor, NarratedKeyDoor
 
 
 def test_messages_of_a_solution():
   """Grid, rewards and ends are KeyDoor's; an answer has one letter more."""
-  task = ToldKeyDoor()
+  task = NarratedKeyDoor()
   example = task.example('train', 3)
   told, plain = task.make(example), KeyDoor().make(example)
   assert told.reset(seed_of(example)) == plain.reset(seed_of(example))
@@ -36,7 +36,7 @@ def test_messages_of_a_solution():
 
 def test_numbers_of_messages_are_read_from_tokens():
   """(letter * 3 + column) * 3 + row, and 1, at the end of an answer."""
-  task = ToldKeyDoor()
+  task = NarratedKeyDoor()
   tokenizer = CharTokenizer(task.alphabet)
   text = 'u01-S>t21kT>01-S'
   found = task.row_inputs_device(

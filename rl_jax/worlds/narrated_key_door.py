@@ -7,7 +7,7 @@ from rl_jax.checks import checked
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import DeviceReply, Reply
 from rl_jax.worlds.key_door import KeyDoor, Layout, Walk
-from rl_jax.worlds.key_door_words import HOLDS, State, told
+from rl_jax.worlds.key_door_words import HOLDS, State, observed
 
 # A step, nothing happens, a key lies here, it is taken, the door is opened.
 MESSAGES = 'MBSTO'
@@ -25,7 +25,7 @@ def kind_of(layout: Layout, before: State, after: State) -> int:
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class ToldKeyDoor(KeyDoor):
+class NarratedKeyDoor(KeyDoor):
   """KeyDoor whose observations say what an action did, as '01-S>'.
 
   'M' for a step, 'B' if nothing happens, 'S' where a key lies, also if nothing
@@ -41,14 +41,14 @@ class ToldKeyDoor(KeyDoor):
     """The characters of prompts and responses."""
     return super().alphabet + MESSAGES
 
-  def make(self, example: Example) -> 'ToldWalk':
+  def make(self, example: Example) -> 'NarratedWalk':
     """An episode in the grid of the example."""
-    return ToldWalk(self)
+    return NarratedWalk(self)
 
   def step_device(
     self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
   ) -> tuple[Any, DeviceReply]:
-    """The jittable twin of `ToldWalk.step`."""
+    """The jittable twin of `NarratedWalk.step`."""
     import jax.numpy as jnp
 
     from rl_jax.tasks import device_verifiers
@@ -111,7 +111,7 @@ class ToldKeyDoor(KeyDoor):
     return {'message_BT': 1.0 * jnp.where(whole_BT, number_BT + 1, 0)}
 
 
-class ToldWalk(Walk):
+class NarratedWalk(Walk):
   """One episode."""
 
   def step(self, action: str) -> Reply:
@@ -123,5 +123,5 @@ class ToldWalk(Walk):
 
 
 def _answer(state, kind):
-  text = told(state)
+  text = observed(state)
   return text[:-1] + MESSAGES[kind] + text[-1]

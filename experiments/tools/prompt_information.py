@@ -1,9 +1,9 @@
 """Prints JSON lines: how much a policy's responses tell about their prompts.
 
-  python -m experiments.prompt_information --checkpoint=runs/grpo
-  python -m experiments.prompt_information --checkpoint=runs/grpo --all_steps
-    --num_prompts=32 --num_samples=8
-  python -m experiments.prompt_information --checkpoint=models/warm
+  python -m experiments.tools.prompt_information --checkpoint=runs/grpo
+  python -m experiments.tools.prompt_information --checkpoint=runs/grpo
+    --all_steps --num_prompts=32 --num_samples=8
+  python -m experiments.tools.prompt_information --checkpoint=models/warm
     --config=configs/worlds/arithmetic.py --until='</think>'
 
 A policy that answers every prompt alike, however diverse its answers are, has

@@ -9,7 +9,7 @@ from absl import flags
 import pytest
 
 from configs.worlds import bandit
-from experiments import prompt_information
+from experiments.tools import prompt_information
 from rl_jax.overrides import override
 from rl_jax.runs.loop import Trainer
 
@@ -18,7 +18,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def run(*arguments):
   """The finished process."""
-  command = [sys.executable, '-m', 'experiments.prompt_information', *arguments]
+  command = [
+    sys.executable,
+    '-m',
+    'experiments.tools.prompt_information',
+    *arguments,
+  ]
   return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from experiments import search
 from experiments.sweeps import runs as sweep_runs
+from experiments.tools import search
 
 
 def test_the_top_of_a_hill_is_found():

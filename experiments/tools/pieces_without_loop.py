@@ -1,6 +1,6 @@
 """Pieces and stages without the training loop: GRPO on a bandit.
 
-python -m experiments.pieces_without_loop
+python -m experiments.tools.pieces_without_loop
 """
 
 import argparse

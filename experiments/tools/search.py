@@ -1,6 +1,6 @@
 """Searches numbers of a configuration by Nelder-Mead; every point is a run.
 
-python -m experiments.search --config=configs/countdown.py
+python -m experiments.tools.search --config=configs/countdown.py
   --method=constrained_rlhf --set=model.value_head=True
   --set=model.num_values=3 --field=method.credit.Lagrangian.thresholds
   --start=0.5,0.9 --metric=evaluation/reward/mean --workdir=runs/thresholds

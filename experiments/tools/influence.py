@@ -1,7 +1,7 @@
 """The influence of a method and its pieces on the gradient, in a short run.
 
-  python -m experiments.influence --config=configs/worlds/chain.py --method=dapo
-    --set=model.path=runs/chain_warm --iterations=4
+  python -m experiments.tools.influence --config=configs/worlds/chain.py
+    --method=dapo --set=model.path=runs/chain_warm --iterations=4
 
 On the minibatches of the method's own rollouts: cosine and ratio of norms of
 its gradient against that of its baseline (--baseline; by default what its
@@ -57,21 +57,21 @@ def main(argv):
     print(table(found))
 
 
-def table(found: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
   """Markdown: the method in front, then its pieces."""
   lines = [
     '| against | cos | ratio | tokens |',
     '|---|---|---|---|',
-    f'| the baseline | {found["cos"]:.4f} | {found["ratio"]:.4f} | |',
+    f'| the baseline | {results["cos"]:.4f} | {results["ratio"]:.4f} | |',
   ]
-  for path, x in found['pieces'].items():
+  for path, x in results['pieces'].items():
     lines.append(
       f'| without {path} | {x["cos"]:.4f} | {x["ratio"]:.4f} | '
       f'{100 * x["tokens"]:.1f}% |'
     )
   shares = ('tokens_stopped', 'rows_changed', 'groups_dropped', 'selection')
-  lines += ['', f'acts: {"yes" if found["acts"] else "no"}']
-  lines += [f'{name}: {100 * found[name]:.1f}%' for name in shares]
+  lines += ['', f'acts: {"yes" if results["acts"] else "no"}']
+  lines += [f'{name}: {100 * results[name]:.1f}%' for name in shares]
   return '\n'.join(lines)
 
 

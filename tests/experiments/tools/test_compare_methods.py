@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import compare_methods
+from experiments.tools import compare_methods
 
 
 def test_fields_are_read():

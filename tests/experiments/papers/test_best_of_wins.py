@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from experiments.rewards.best_of_n import chances, win_rate
+from experiments.papers.preferences.best_of_wins import chances, win_rate
 from rl_jax.pieces import shaping
 from rl_jax.pieces.roles import CreditContext
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from experiments import influence
 from experiments.flags import configuration
 from experiments.reports import influence_run
+from experiments.tools import influence
 from rl_jax.measures.influence import acts
 
 FOUND = {

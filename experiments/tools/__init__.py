@@ -1,0 +1,1 @@
+"""Programs of fewer people: searches, influence, information in responses."""
