@@ -65,6 +65,8 @@ class QuestionAnswer(Task):
     splits without their own source: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
     hash of the question ('hash', independent of the order of rows).
+  num_rows: split -> how many usable rows its source must have, so that a
+    changed file is an error.
   id_field: a field that must not repeat, or ''.
   bad_rows: 'error' stops at the first bad row, naming file and line; 'skip'
     counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
@@ -105,9 +107,15 @@ class QuestionAnswer(Task):
   clusters: bool = False
   columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
+  num_rows: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
 
   def __post_init__(self):
     _check_sources(self.sources)
+    if unknown := sorted(set(self.num_rows) - set(self.sources)):
+      raise ValueError(
+        f'QuestionAnswer.num_rows has {unknown}, but sources has '
+        f'{sorted(self.sources)}'
+      )
     if not self.answer and self.verifier == 'expression':
       raise ValueError(
         "QuestionAnswer.answer = '', but verifier = 'expression' compares with "
@@ -278,7 +286,14 @@ class QuestionAnswer(Task):
   def _source(self, split):
     names = (field.name for field in dataclasses.fields(_Reading))
     reading = _Reading(**checks.values(self, names))
-    return _load(self.sources[split], split, reading)
+    found = _load(self.sources[split], split, reading)
+    expected = self.num_rows.get(split, len(found))
+    if len(found) != expected:
+      raise ValueError(
+        f'{self.sources[split]} has {len(found)} usable rows, but '
+        f'QuestionAnswer.num_rows[{split!r}] = {expected}'
+      )
+    return found
 
   def _rows(self, split):
     if split != 'train' and split in self.sources:
