@@ -28,7 +28,7 @@ from experiments.flags import configuration, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
 import rl_jax
-from rl_jax.config import evaluated_tokens
+from rl_jax.config import evaluated_tokens, evaluations
 from rl_jax.models.files import hf_classifier
 from rl_jax.runs import directory
 from rl_jax.runs.evaluation import sampling_of
@@ -69,15 +69,25 @@ def main(argv):
     return
   if _OUT.value:
     outputs.write_json(_OUT.value, {k: _plain(v) for k, v in rows.items()})
-  used = {
+  by_set = {name: _settings(x) for name, x in evaluations(config).items()}
+  used: dict[str, object] = {
     'split': config.evaluation.split,
+    **_settings(config),
+    'stop': config.rollout.stop,
+  }
+  if own := {name: x for name, x in by_set.items() if name}:
+    used['sets'] = own
+  line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
+  print(json.dumps(outputs.finite(line), allow_nan=False))
+
+
+def _settings(config):
+  """How the responses of a set are made."""
+  return {
     'max_new_tokens': evaluated_tokens(config),
     'temperature': sampling_of(config).temperature,
     'transforms': [repr(t) for t in sampling_of(config).transforms],
-    'stop': config.rollout.stop,
   }
-  line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
-  print(json.dumps(outputs.finite(line), allow_nan=False))
 
 
 def _plain(outcomes):

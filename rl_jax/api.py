@@ -18,7 +18,7 @@ from absl import logging
 import jax
 import numpy as np
 
-from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.config import ExperimentConfig, most_evaluated_tokens
 from rl_jax.episodes.episodes import OPPONENT
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.transformer import ModelConfig
@@ -163,7 +163,7 @@ def within(config: ExperimentConfig, model: ModelConfig) -> ExperimentConfig:
   Raises:
     ValueError: the model has no place for a prompt.
   """
-  tokens = evaluated_tokens(config)
+  tokens = most_evaluated_tokens(config)
   if tokens >= model.max_positions:
     raise ValueError(
       f'evaluation.max_response_tokens = {tokens}: the model has '

@@ -30,8 +30,14 @@ from rl_jax.verification.pool import VerifierConfig, check_limits
 class EvaluationConfig:
   """Greedy accuracy on a split every so many iterations (0: never).
 
-  sets: further `tasks.EvaluationSet`s, each of num_prompts; their metrics are
-    evaluation/NAME/pass_at_1 and so on. split: None: these sets only.
+  sets: further `tasks.EvaluationSet`s, whose metrics are
+    evaluation/NAME/pass_at_1 and so on; each may have its own number of prompts
+    and samples, temperature, top_k, top_p, limit of tokens and `greedy`.
+    split: None: these sets only.
+  averages: `tasks.SetAverage`s over sets; metrics evaluation/average/NAME.
+  greedy: False: no greedy responses, only num_samples drawn ones.
+  intervals: adds the ends NAME_low and NAME_high of 95% intervals of pass_at_1,
+    avg_at_k and pass_at_j over problems (measures.by_problem).
   sample: False: no responses, only losses of recorded rows of the split, which
     runs on such rows (rollout.recorded_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
@@ -56,6 +62,9 @@ class EvaluationConfig:
   num_samples: int = ranged(0, 0)  # further samples a prompt, for pass@k
   batch_prompts: int = ranged(128, 1)
   sets: tuple[Any, ...] = ()
+  averages: tuple[Any, ...] = ()
+  greedy: bool = True
+  intervals: bool = False
   temperature: float | None = ranged(None, 0.0, open_low=True)
   top_k: int | None = ranged(None, 1)
   top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
@@ -67,6 +76,49 @@ class EvaluationConfig:
 
   def __post_init__(self):
     evaluation_set.check_sets(self.sets, self.split, self.consensus)
+    own: dict[str, dict[str, Any]] = {
+      one.name: one.settings for one in self.sets
+    }
+    split: dict[str, Any] = {}
+    if self.split is not None:
+      own[''] = split
+    for name, one in own.items():
+      greedy = one.get('greedy', self.greedy)
+      if not (greedy or one.get('num_samples', self.num_samples)):
+        raise ValueError(
+          f'evaluation: the set {name!r} has greedy = False and num_samples = '
+          '0: there is nothing to measure'
+        )
+    by_name = self.by_name()
+    for name in self.consensus:
+      if not by_name[name].greedy:
+        raise ValueError(
+          f'evaluation.consensus: {name!r} has greedy = False, and greedy '
+          'answers are compared'
+        )
+    known = {name: one.accuracies() for name, one in by_name.items()}
+    evaluation_set.check_averages(self.averages, known)
+
+  def by_name(self) -> dict[str, 'EvaluationConfig']:
+    """The settings of each set by its name; '' is the split."""
+    found: dict[str, EvaluationConfig] = {}
+    if self.split is not None:
+      found[''] = self
+    for one in self.sets:
+      alone = {'split': one.split, 'sets': (), 'averages': (), 'consensus': ()}
+      found[one.name] = dataclasses.replace(self, **{**alone, **one.settings})
+    return found
+
+  def accuracies(self) -> tuple[str, ...]:
+    """The accuracies of the split: pass_at_1, avg_at_k, pass_at_j."""
+    k, found = self.num_samples, ['pass_at_1'] * self.greedy
+    if k:
+      found.append(f'avg_at_{k}')
+    j = 1
+    while j < k:
+      j = min(2 * j, k)
+      found.append(f'pass_at_{j}')
+    return tuple(found)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,36 +209,50 @@ def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
   return dataclasses.replace(optimizer, total_steps=config.iterations * steps)
 
 
+def evaluations(config: ExperimentConfig) -> dict[str, ExperimentConfig]:
+  """The configuration with the settings of each set, by its name."""
+  return {
+    name: dataclasses.replace(config, evaluation=one)
+    for name, one in config.evaluation.by_name().items()
+  }
+
+
 def evaluated_tokens(config: ExperimentConfig) -> int:
-  """The limit of a response in an evaluation."""
+  """The limit of a response in the evaluation of the split."""
   own = config.evaluation.max_response_tokens
   return config.rollout.max_response_tokens if own is None else own
 
 
+def most_evaluated_tokens(config: ExperimentConfig) -> int:
+  """The largest limit of a response in the evaluation of any set."""
+  return max(map(evaluated_tokens, evaluations(config).values()))
+
+
 def check_tokens(config: ExperimentConfig) -> None:
   """Raises ValueError if a round has more tokens than int32 can count."""
-  rollout, own = config.rollout, config.evaluation
-  turns = rollout.turns
-  drawn = evaluated = 0
+  rollout, turns = config.rollout, config.rollout.turns
+  least = 0
   if turns is not None:  # the widest part of an episode that has an array
-    drawn = evaluated = turns.max_turn_tokens + turns.max_observation_tokens
-  drawn = max(drawn, rollout.max_response_tokens)
-  evaluated = max(evaluated, evaluated_tokens(config))
-  batch = min(own.num_prompts, own.batch_prompts)
-  for names, prompts, rows, tokens in (
+    least = turns.max_turn_tokens + turns.max_observation_tokens
+  found = [
     (
       'rollout.num_prompts * group_size',
       rollout.num_prompts,
       rollout.group_size,
-      drawn,
-    ),
-    (
-      'evaluation.batch_prompts * num_samples',
-      batch,
-      max(1, own.num_samples),
-      evaluated,
-    ),
-  ):
+      max(least, rollout.max_response_tokens),
+    )
+  ]
+  for name, one in evaluations(config).items():
+    own = one.evaluation
+    found.append(
+      (
+        'evaluation.batch_prompts * num_samples' + f' of {name}' * bool(name),
+        min(own.num_prompts, own.batch_prompts),
+        max(1, own.num_samples),
+        max(least, evaluated_tokens(one)),
+      )
+    )
+  for names, prompts, rows, tokens in found:
     count = prompts * (rollout.max_prompt_tokens + rows * tokens)
     if count > INT32:
       raise ValueError(

@@ -25,6 +25,7 @@ class Stop:
   """Made by `make_stop`.
 
   ids: tokens that end a response and are not part of its text.
+  shown: whether a text that ends a response is a part of its text.
   table: int16 [S, V + 1]; entry [s, v] is the state after token v in state s,
     or ~state if a text became whole in it. The last column is for ids that the
     tokenizer does not know. None: ids say everything.
@@ -34,14 +35,19 @@ class Stop:
   texts: tuple[bytes, ...]
   table: np.ndarray | None
   tokenizer: Any
+  shown: bool = False
 
   def text(self, ids: Iterable[int]) -> str:
-    """The text of a response without what has ended it."""
+    """The text of a response without what has ended it.
+
+    With `shown` a text that ended it is a part of it, an end token is not.
+    """
     ids = list(map(int, ids))
     if ids and ids[-1] in self.tokenizer.eos_ids:
       ids = ids[:-1]
     elif (end := self._end(ids)) is not None:
-      return self._before(ids, end)
+      before = self._before(ids, end)
+      return before + self._ending(end) if self.shown else before
     return self.tokenizer.decode(ids)
 
   def ended_by(self, ids: Sequence[int]) -> str | None:
@@ -49,8 +55,12 @@ class Stop:
     ids = list(map(int, ids))
     ended = ids and ids[-1] in (*self.tokenizer.eos_ids, *self.ids)
     if (end := self._end(ids)) is not None:
-      return next(x for x in self.texts if end.startswith(x)).decode()
+      return self._ending(end)
     return '' if ended else None
+
+  def _ending(self, end: bytes) -> str:
+    """The text that has ended a response, of its bytes from there on."""
+    return next(x for x in self.texts if end.startswith(x)).decode()
 
   def _end(self, ids: Sequence[int]) -> bytes | None:
     """The bytes from the text on that the last token makes whole."""
@@ -78,7 +88,9 @@ class Stop:
 
 
 @functools.lru_cache(maxsize=32)
-def make_stop(tokenizer: Any, stop: tuple[str, ...] = ()) -> Stop:
+def make_stop(
+  tokenizer: Any, stop: tuple[str, ...] = (), shown: bool = False
+) -> Stop:
   """The end tokens of the tokenizer, and texts that end a response too.
 
   A text that is one control token ends a response by that token only.
@@ -101,7 +113,7 @@ def make_stop(tokenizer: Any, stop: tuple[str, ...] = ()) -> Stop:
         'control token only'
       )
   if not texts:
-    return Stop(tuple(ids), (), None, tokenizer)
+    return Stop(tuple(ids), (), None, tokenizer, shown)
   size = sum(map(len, texts))
   if size > MOST_BYTES:
     raise ValueError(
@@ -114,7 +126,8 @@ def make_stop(tokenizer: Any, stop: tuple[str, ...] = ()) -> Stop:
   if len(found) <= MOST_IDS and (ends_SV == ends_SV[0]).all():
     ids += found.tolist()
     table = None
-  return Stop(tuple(dict.fromkeys(ids)), tuple(texts), table, tokenizer)
+  ids = tuple(dict.fromkeys(ids))
+  return Stop(ids, tuple(texts), table, tokenizer, shown)
 
 
 def token_table(texts: Sequence[bytes], tokens: Sequence[bytes]) -> np.ndarray:

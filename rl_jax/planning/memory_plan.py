@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from rl_jax.config import ExperimentConfig, evaluated_tokens
+from rl_jax.config import ExperimentConfig, evaluated_tokens, evaluations
 from rl_jax.decoding.drafts.settings import PreviousResponses, in_evaluations
 from rl_jax.decoding.rounding import TRAINER
 from rl_jax.models import params as params_lib
@@ -180,10 +180,16 @@ def _reward_model_bytes(
 
 
 def _evaluation_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
+  """The bytes of the set that needs most; 0 without evaluations."""
+  if not config.evaluation.every:
+    return 0
+  each = evaluations(config).values()
+  return max(_set_bytes(one, sizes, mesh) for one in each)
+
+
+def _set_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
   """Cache and scratch of greedy responses or of samples, and their arrays."""
   settings = config.evaluation
-  if not settings.every:
-    return 0
   axes = dict(mesh.shape)
   shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
   # Never more than there are prompts, in batches that rows share evenly.

@@ -57,6 +57,9 @@ class RolloutConfig:
   """How many prompts and samples an iteration draws, and how long.
 
   turns: limits of episodes, for tasks that are environments.
+  show_stop: a text of `stop` that has ended a response is a part of what
+    verifiers, judges and environments read, as '</answer>' for answers between
+    tags. Control tokens and end tokens are not.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
     room for the next. Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
@@ -87,6 +90,7 @@ class RolloutConfig:
   max_response_tokens: int = ranged(32, 1)
   temperature: float = ranged(1.0, 0.0, open_low=True)
   stop: tuple[str, ...] = ()  # texts that end a response, as '\n\n'
+  show_stop: bool = False
   overlong_prompt: str = chosen('error', ('error', 'skip'))
   max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
   slots: int | None = ranged(None, 1)
@@ -102,6 +106,8 @@ class RolloutConfig:
   def __post_init__(self):
     if not all(isinstance(text, str) for text in self.stop):
       raise ValueError(f'RolloutConfig.stop = {self.stop!r}: expected texts')
+    if self.show_stop and not self.stop:
+      raise ValueError('rollout.show_stop = True, but rollout.stop is empty')
 
   @property
   def turn_limits(self) -> TurnConfig:
@@ -159,7 +165,7 @@ class Collector:
     )
     # Of this round, where an opponent's rows will come; None: they will not.
     self._sides: list[compared.Side] | None = None
-    self.stop = make_stop(prompts.tokenizer, rollout.stop)
+    self.stop = make_stop(prompts.tokenizer, rollout.stop, rollout.show_stop)
     self._warnings = RepeatedWarnings()
     mesh = engine.mesh if mesh is None else mesh
     # Whether samplers have their own devices, and what they have started.

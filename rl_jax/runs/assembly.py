@@ -34,7 +34,7 @@ from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import draft_model, loaded_policies
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator, sampling_of
+from rl_jax.runs.evaluation import Evaluator, Protocol, sampling_of
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.judges import make_judges
 from rl_jax.runs.partners import make_partners
@@ -221,7 +221,7 @@ def check_lengths(config: ExperimentConfig, model: transformer.ModelConfig):
   prompt = config.rollout.max_prompt_tokens
   limits = {'rollout': config.rollout.max_response_tokens}
   if config.evaluation.every:
-    limits['evaluation'] = config_lib.evaluated_tokens(config)
+    limits['evaluation'] = config_lib.most_evaluated_tokens(config)
   wrong = [
     f'rollout.max_prompt_tokens + {section}.max_response_tokens = '
     f'{prompt + tokens}'
@@ -347,7 +347,7 @@ def make_runner(
     task,
     journal,
     tokenizer=tokenizer,
-    stop=make_stop(tokenizer, config.rollout.stop),
+    stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
@@ -359,7 +359,7 @@ def _with_votes(config):
   """The configuration with tasks that name the answers for votes."""
   settings = config.evaluation
   wanted = {
-    'borda_power': settings.borda_power if settings.num_samples else None,
+    'borda_power': settings.borda_power if _draws(config) else None,
     'consensus': settings.consensus or None,
   }
   used = [f'evaluation.{k} = {v!r}' for k, v in wanted.items() if v is not None]
@@ -399,21 +399,24 @@ def make_evaluator(
     episodes.
   """
   config_lib.check_tokens(config)
+  settings = config.evaluation
   model_checks.check_action_values(
     sampling_of(config).transforms, Method(), policy.model
   )
-  if config.evaluation.beams is not None and config.rollout.turns is not None:
+  if settings.beams is not None and config.rollout.turns is not None:
     raise ValueError(
-      f'evaluation.beams = {config.evaluation.beams} with rollout.turns: beam '
+      f'evaluation.beams = {settings.beams} with rollout.turns: beam '
       'search is of responses of one turn'
     )
   draft = draft or draft_model.load(config, policy.tokenizer, mesh)
 
-  def engine(sampling: SamplingConfig, group_size: int, beams: int | None):
+  def engine(
+    sampling: SamplingConfig, group_size: int, beams: int | None, tokens: int
+  ):
     rollout = config.rollout
     limits = EngineConfig(
       group_size=group_size,
-      max_response_tokens=config_lib.evaluated_tokens(config),
+      max_response_tokens=tokens,
       slots=rollout.slots,
       cache_tokens=rollout.cache_tokens,
       turns=rollout.turns,
@@ -426,17 +429,34 @@ def make_evaluator(
     engine,
     _evaluated_prompts(config, policy, runner),
     runner,
-    config.evaluation,
-    sampling=sampling_of(config),
-    stop=config.rollout.stop,
+    {
+      name: Protocol(
+        settings=one.evaluation,
+        sampling=sampling_of(one),
+        tokens=config_lib.evaluated_tokens(one),
+      )
+      for name, one in config_lib.evaluations(config).items()
+    },
+    settings,
+    stop=_stop_of(config, policy.tokenizer),
     judges=judges,
     seed=seed,
   )
-  power = config.evaluation.borda_power
-  if power is not None and config.evaluation.num_samples:
+  power = settings.borda_power
+  if power is not None and _draws(config):
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
+
+
+def _stop_of(config, tokenizer):
+  """The ends of responses, and whether their readers see them."""
+  return make_stop(tokenizer, config.rollout.stop, config.rollout.show_stop)
+
+
+def _draws(config):
+  """Whether a set of the evaluation has samples."""
+  return any(one.num_samples for one in config.evaluation.by_name().values())
 
 
 def _evaluated_prompts(config, policy, runner) -> dict[str, PromptSet]:

@@ -1,22 +1,22 @@
 """Accuracy of a policy on a split: pass@1 greedy, avg@k, pass@k, length."""
 
-from collections.abc import Callable, Mapping, Sequence
-import math
-from typing import Any
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax import randomness
+from rl_jax import randomness, serialization
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.sampling import SamplingConfig
-from rl_jax.decoding.stop import make_stop
+from rl_jax.decoding.stop import Stop
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
-from rl_jax.measures import best_of, consensus
+from rl_jax.measures import best_of, by_problem, consensus
 from rl_jax.pieces.logits import TopK, TopP
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
@@ -27,19 +27,9 @@ from rl_jax.rollouts.responses import (
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
+from rl_jax.tasks.evaluation_set import AVERAGE
 
 OUTCOME = f'reward/{base.OUTCOME}'
-
-
-def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
-  """Unbiased estimate of P(at least one of k samples is correct).
-
-  1 - C(n - c, k) / C(n, k)   (Chen et al. 2021, arXiv:2107.03374, eq. 1)
-  """
-  if not 1 <= k <= num_samples:
-    raise ValueError(f'k = {k} is outside [1, {num_samples}]')
-  wrong = num_samples - num_correct
-  return 1.0 - math.comb(wrong, k) / math.comb(num_samples, k)
 
 
 def sampling_of(config: ExperimentConfig) -> SamplingConfig:
@@ -59,7 +49,7 @@ def sampling_of(config: ExperimentConfig) -> SamplingConfig:
 
 
 def evaluation_metrics(
-  greedy: dict[str, Any], samples: dict[str, Any] | None
+  greedy: dict[str, Any] | None, samples: dict[str, Any] | None
 ) -> dict[str, Any]:
   """Metrics of one evaluation, of NumPy or (traced) JAX arrays alike.
 
@@ -70,7 +60,7 @@ def evaluation_metrics(
   Args:
     greedy: arrays [n, 1] `length`, `finished` and by `reward/NAME` the
       components and their weighted sum `reward/mean`, a response a prompt; NaN
-      where a response was not judged.
+      where a response was not judged. None if there are none, but samples.
     samples: the same [n, k] of drawn responses, `sampled`, how many of their
       tokens were drawn, and `logp`, the sum over these; None if there are none.
 
@@ -82,18 +72,22 @@ def evaluation_metrics(
     drawn tokens, an unbiased estimate in nats; with votes (see best_of) also
     borda_at_k, majority_at_k and certain_at_k. reward_errors of both.
   """
-  metrics = {
-    'pass_at_1': _mean(greedy[OUTCOME]),
-    'length': greedy['length'].mean(),
-    'truncated_fraction': 1.0 - greedy['finished'].mean(),
-    'n': len(greedy[OUTCOME]),
-    'reward_errors': _errors(greedy[OUTCOME]),
-    **_means(greedy, ''),
-  }
+  metrics = {}
+  if greedy is not None:
+    metrics = {
+      'pass_at_1': _mean(greedy[OUTCOME]),
+      'length': greedy['length'].mean(),
+      'truncated_fraction': 1.0 - greedy['finished'].mean(),
+      'n': len(greedy[OUTCOME]),
+      'reward_errors': _errors(greedy[OUTCOME]),
+      **_means(greedy, ''),
+    }
   if samples is None:
     return metrics
   outcome = samples[OUTCOME]
-  metrics['reward_errors'] += _errors(outcome)
+  metrics.setdefault('n', len(outcome))
+  errors = metrics.get('reward_errors', 0) + _errors(outcome)
+  metrics['reward_errors'] = errors
   k = outcome.shape[1]
   votes = {n: x for n, x in samples.items() if n.startswith('vote/')}
   return metrics | {
@@ -125,23 +119,46 @@ def _means(arrays, prefix):
 
 def _pass_at_powers(outcome_NK):
   """pass@j for j = 2, 4, ... and k; an outcome above 1/2 is right."""
-  k, metrics, j = outcome_NK.shape[1], {}, 1
-  traced = isinstance(outcome_NK, jax.Array)
-  count_N = (outcome_NK > 0.5).sum(axis=1)
-  judged_N = count_N if traced else (~np.isnan(outcome_NK)).sum(axis=1)
-  while j < k:
-    j = min(2 * j, k)
-    if traced:
-      by_count = [pass_at_k(k, c, j) for c in range(k + 1)]
-      found = jnp.asarray(by_count, jnp.float32)[count_N]
-    else:
-      pairs = zip(judged_N.tolist(), count_N.tolist(), strict=True)
-      found = np.asarray([pass_at_k(n, c, j) for n, c in pairs if n >= j])
-    metrics[f'pass_at_{j}'] = found.mean() if found.size else np.nan
+  if not isinstance(outcome_NK, jax.Array):
+    found = by_problem.passes(outcome_NK)
+    return {
+      f'pass_at_{j}': x.mean() if x.size else np.nan for j, x in found.items()
+    }
+  k = outcome_NK.shape[1]
+  count_N, metrics = (outcome_NK > 0.5).sum(axis=1), {}
+  for j in by_problem.powers(k):
+    by_count = [by_problem.pass_at_k(k, c, j) for c in range(k + 1)]
+    metrics[f'pass_at_{j}'] = jnp.asarray(by_count, jnp.float32)[count_N].mean()
   return metrics
 
 
-MakeEngine = Callable[[SamplingConfig, int, int | None], Engine]
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+  """How a set is evaluated.
+
+  sampling: temperature and transforms of samples, see `sampling_of`; greedy
+  responses have the transforms. tokens: of a response at most.
+  """
+
+  settings: EvaluationConfig
+  sampling: SamplingConfig
+  tokens: int
+
+
+# (sampling, rows of a prompt, beams or None, tokens) -> the engine.
+MakeEngine = Callable[[SamplingConfig, int, int | None, int], Engine]
+
+
+class _Program(NamedTuple):
+  """An engine, and the prompts of its calls; sets of equal settings share it.
+
+  drawn: whether its responses are samples.
+  """
+
+  engine: Engine
+  group_size: int
+  batch: int
+  drawn: bool
 
 
 class Evaluator:
@@ -154,100 +171,141 @@ class Evaluator:
   def __init__(
     self,
     engine: MakeEngine,
-    prompts: PromptSet | Mapping[str, PromptSet],
+    prompts: Mapping[str, PromptSet],
     runner: TextVerifier | TokenVerifier | EpisodeRunner,
+    protocols: Mapping[str, Protocol],
     settings: EvaluationConfig,
     *,
-    sampling: SamplingConfig | None = None,
-    stop: Sequence[str] = (),
+    stop: Stop,
     judges: Judges = NO_JUDGES,
     seed: int = 0,
   ):
-    """engine: (sampling, rows of a prompt, beams or None) -> the engine.
+    """prompts, protocols: of each set by its name; '' has none.
 
-    prompts: one set, or sets by name; '' has none.
-    sampling: temperature and transforms, see `sampling_of`; greedy responses
-    have the transforms.
+    settings: what is measured of all sets together. stop: ends of responses.
     judges: add their components; pairs of one greedy response are 1/2.
     """
-    self._judges = judges
-    sets = prompts if isinstance(prompts, Mapping) else {'': prompts}
-    self._sets, self._num_prompts = sets, settings.num_prompts
-    prompts = next(iter(sets.values()))
-    self._runner = runner
+    self._judges, self._sets = judges, prompts
+    self._protocols, self._settings = protocols, settings
+    self._runner, self._stop = runner, stop
     # (self-certainty of rows by (params, traj), power), for votes of samples.
     self.votes: tuple[Callable, float] | None = None
-    self._num_samples = settings.num_samples
-    self._consensus = settings.consensus
-    self._stop = make_stop(prompts.tokenizer, tuple(stop))
-    sampling = (sampling or SamplingConfig()).replace(
-      eos_ids=self._stop.ids, stop_SV=self._stop.table
-    )
-    self._greedy = engine(
-      sampling.replace(greedy=True, temperature=1.0), 1, settings.beams
-    )
-    self._sample = engine(sampling, self._num_samples, None)
-    mesh = self._greedy.mesh
+    self._programs = self._make_programs(engine)
+    mesh = next(iter(self._programs.values())).engine.mesh
     self._key = processes.put(
       randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
       mesh_lib.replicated(mesh),
     )
-    shards = mesh.shape['data'] * mesh.shape['fsdp']
-    most = min(settings.num_prompts, max(map(len, sets.values())))
-    batch = min(settings.batch_prompts, most)
-    self._batch = -(-batch // shards) * shards
+
+  def _make_programs(self, make) -> dict[tuple[str, bool], _Program]:
+    """Programs by set, and whether they draw; equal ones are one object.
+
+    A program calls its engine with as many prompts as its largest set needs.
+    """
+    keys, engines, most = {}, {}, {}
+    for name, protocol in self._protocols.items():
+      settings, plain = protocol.settings, protocol.sampling
+      plain = plain.replace(eos_ids=self._stop.ids, stop_SV=self._stop.table)
+      count = min(settings.num_prompts, len(self._sets[name]))
+      batch = min(settings.batch_prompts, count)
+      greedy = plain.replace(greedy=True, temperature=1.0)
+      wanted = (
+        (False, greedy, 1, settings.beams, settings.greedy),
+        (True, plain, settings.num_samples, None, settings.num_samples > 0),
+      )
+      for drawn, sampling, rows, beams, used in wanted:
+        if not used:
+          continue
+        how = serialization.digest([sampling.temperature, *sampling.transforms])
+        key = keys[name, drawn] = (drawn, how, rows, beams, protocol.tokens)
+        most[key] = max(batch, most.get(key, 0))
+        if key not in engines:
+          engines[key] = make(sampling, rows, beams, protocol.tokens)
+    programs = {}
+    for key, engine in engines.items():
+      shards = engine.mesh.shape['data'] * engine.mesh.shape['fsdp']
+      batch = -(-most[key] // shards) * shards
+      programs[key] = _Program(engine, key[2], batch, key[0])
+    return {name: programs[key] for name, key in keys.items()}
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """(metrics, of prompts: 'greedy' [n], 'samples' [n, k], 'responses' [n]).
 
     The first two are outcomes, NaN of a response that was not judged; the last
     are the texts of the greedy ones. With drafts the metrics have
-    accepted_length and sample_accepted_length, over all sets.
+    accepted_length and sample_accepted_length, over all sets; with programs of
+    several kinds, over those that the first set with such responses has.
     """
     metrics, rows, by_set = {}, {}, {}
     judges = self._judges.of_evaluation(params)
     for name, prompts in self._sets.items():
       before = f'{name}/' * bool(name)
-      greedy, parts = self._collect(params, prompts, 1, self._greedy, judges)
-      samples = None
-      rows[f'{before}greedy'] = greedy[OUTCOME][:, 0]
-      rows[f'{before}responses'] = greedy['response'][:, 0]
+      found, rows_of_set, greedy = self._run_set(params, name, prompts, judges)
       by_set[name] = greedy
-      if self._num_samples:
-        samples, _ = self._collect(
-          params, prompts, self._num_samples, self._sample, judges
-        )
-        rows[f'{before}samples'] = samples[OUTCOME]
-      found = evaluation_metrics(greedy, samples)
-      for part in sorted(set(parts) - {None}):
-        own = np.asarray([x == part for x in parts])
-        of_part = evaluation_metrics(
-          _rows_of(own, greedy),
-          None if samples is None else _rows_of(own, samples),
-        )
-        found |= {f'{part}/{key}': x for key, x in of_part.items()}
       metrics |= {f'{before}{key}': x for key, x in found.items()}
-    if self._consensus:
-      found = consensus.metrics([by_set[name] for name in self._consensus])
+      rows |= {f'{before}{key}': x for key, x in rows_of_set.items()}
+    if self._settings.consensus:
+      greedy = [by_set[name] for name in self._settings.consensus]
+      found = consensus.metrics(greedy)
       metrics |= {f'consensus/{key}': x for key, x in found.items()}
-    for before, engine in (('', self._greedy), ('sample_', self._sample)):
-      found = processes.read(engine.drafts.metrics())
-      metrics |= {
-        before + key.removeprefix('rollout/'): x for key, x in found.items()
-      }
+    for one in self._settings.averages:
+      values = [metrics[name] for name in one.metrics]
+      metrics[f'{AVERAGE}/{one.name}'] = np.mean(values)
+    metrics |= self._draft_metrics()
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
 
-  def _collect(self, params, prompts, group_size, engine, judges):
+  def _draft_metrics(self):
+    found = {}
+    for (_, drawn), program in self._programs.items():
+      read = processes.read(program.engine.drafts.metrics())
+      for key, x in read.items():
+        key = 'sample_' * drawn + key.removeprefix('rollout/')
+        found.setdefault(key, x)
+    return found
+
+  def _run_set(self, params, name, prompts, judges):
+    """(metrics, rows by name, arrays of greedy responses or None) of a set."""
+    arrays, parts, rows = {}, [], {}
+    for drawn in (False, True):
+      if (program := self._programs.get((name, drawn))) is not None:
+        count = min(self._protocols[name].settings.num_prompts, len(prompts))
+        arrays[drawn], parts = self._collect(
+          params, prompts, count, program, judges
+        )
+        outcome = arrays[drawn][OUTCOME]
+        rows['samples' if drawn else 'greedy'] = (
+          outcome if drawn else outcome[:, 0]
+        )
+    greedy, samples = arrays.get(False), arrays.get(True)
+    if greedy is not None:
+      rows['responses'] = greedy['response'][:, 0]
+    found = self._measured(greedy, samples)
+    for part in sorted(set(parts) - {None}):
+      own = np.asarray([x == part for x in parts])
+      of_part = self._measured(_rows_of(own, greedy), _rows_of(own, samples))
+      found |= {f'{part}/{key}': x for key, x in of_part.items()}
+    return found, rows, greedy
+
+  def _measured(self, greedy, samples):
+    found = evaluation_metrics(greedy, samples)
+    if self._settings.intervals:
+      for kind in (greedy, samples):
+        if kind is not None:
+          found |= by_problem.intervals(kind[OUTCOME], kind is samples)
+    return found
+
+  def _collect(self, params, prompts, total, program, judges):
     """Per-prompt arrays [n, group_size], part of a mixture or None by prompt.
 
-    Batches have a fixed width.
+    total: of the first prompts. Batches have a fixed width.
     """
-    indices, names = range(min(self._num_prompts, len(prompts))), []
+    engine, group_size, batch, drawn = program
+    indices, names = range(total), []
     parts, judged = [], []
-    for start in range(0, len(indices), self._batch):
-      real = list(indices[start : start + self._batch])
-      padded = real + [real[0]] * (self._batch - len(real))
+    for start in range(0, total, batch):
+      real = list(indices[start : start + batch])
+      padded = real + [real[0]] * (batch - len(real))
       examples, prompt, mask, ids = prompts.batch(padded)
       # The counter of randomness is the position in the evaluation set.
       count = len(real) * prompts.players
@@ -273,10 +331,10 @@ class Evaluator:
           'logp': np.asarray(logp, np.float32),
         }
       )
-      if engine is self._greedy:
+      if not drawn:
         said = [x for part in processes.gather(list(texts)) for x in part]
         parts[-1]['response'] = np.asarray(said, object)
-      if self.votes is not None and engine is self._sample:
+      if self.votes is not None and drawn:
         keys = processes.gather(best_of.keys_of(texts))
         certainty_B = processes.read(self.votes[0](params, traj))
         parts[-1] |= {
@@ -309,4 +367,6 @@ def _rewards(judged, weights):
 
 
 def _rows_of(own, arrays):
+  if arrays is None:
+    return None
   return {name: x[own] for name, x in arrays.items()}

@@ -16,7 +16,7 @@ from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.with_tools import WithTools
-from rl_jax.tasks.evaluation_set import EvaluationSet
+from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 from rl_jax.tasks.gap_split import GapSplit
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
@@ -74,6 +74,7 @@ __all__ = [
   'RenamedWalks',
   'RewardFunctions',
   'RulePairs',
+  'SetAverage',
   'StepRows',
   'Task',
   'TaskTraits',

@@ -34,6 +34,14 @@ _INSIDE = re.compile(
 _GOES_ON = re.compile(r'\}\s*\{|\s?\\(?:pi|sqrt|frac)', re.ASCII)
 _DOLLARS = re.compile(r'\$([^$]+)\$')
 _MAX_NUMBER_CHARACTERS = 100
+_BOX = '\\boxed{'
+# Of squad_form: all ASCII punctuation but signs and what is within a number.
+_PUNCTUATION = re.compile(
+  r'(?!(?<![\w)])-\$?\.?\d)(?!(?<!\w)\.\d)(?!(?<=\d)[.,:/-]\d)[!-/:-@\[-`{-~]',
+  re.ASCII,
+)
+_THOUSANDS = re.compile(r'(?<=\d),(?=\d{3}(?!\d))', re.ASCII)
+_ARTICLES = re.compile(r'\b(?:a|an|the)\b')
 
 MODES = (
   'whole',
@@ -42,10 +50,26 @@ MODES = (
   'answer_tags',
   'last_number',
   'first_line_last_number',
+  'answer_line',
+  'boxed_or_last_number',
+  'boxed_after_think',
+  'hash_number',
 )
+# Modes that search for a mark; it can be asked for near the end.
+MARKED = (
+  *('hash', 'boxed', 'answer_tags', 'answer_line', 'boxed_after_think'),
+  'hash_number',
+)
+_LINE = re.compile(r'\banswer\s*+:\s*+([^\n]++)', re.IGNORECASE)
+# The line has no other digit and does not continue the number: '12e3', '2^x'.
+_HASHED = re.compile(
+  r'####[ ](-?[\d.,]++)(?![\w(^/*+=\\])(?![ ][-+*/^=\\\u00d7])(?!.*\d)',
+  re.ASCII,
+)
+_GROUPED = re.compile(r'-?\d{1,3}(?:,\d{3})++(?:\.\d*+)?')
 
 
-def extract(text: str, mode: str) -> str | None:
+def extract(text: str, mode: str, last: int | None = None) -> str | None:
   r"""The answer as text, or None if the response does not have that form.
 
   whole: everything, stripped. hash: what follows the last '####' on its line.
@@ -56,26 +80,44 @@ def extract(text: str, mode: str) -> str | None:
   expression ('2^10', '3*4', '\sqrt{2}') or cannot be distinguished from a part
   of a number ('1,2345', '3,5', '12, 000'). A sign after a number or a bracket
   subtracts: '20-5' gives 5. first_line_last_number: that of the first line.
+  answer_line: what follows the last 'Answer:', in any case, on its line,
+  without a full stop, dollar signs or a box around all of it.
+  boxed_or_last_number: as boxed if a box is opened, else as last_number.
+  boxed_after_think: as boxed, after the last </think>, which must be there.
+  hash_number: the digits after the last '#### ', without commas that separate
+  thousands; None if they are a part of a number ('#### 1/2', '#### 1,2').
+
+  last: of MARKED modes; the mark must begin in so many last characters.
   """
+  if mode == 'boxed_after_think':
+    text = _after_think(text)
+  if last is not None:
+    text = text[-last:]
   found = _EXTRACTORS[mode](text)
   if found is None:
     return None
   return found.strip() or None
 
 
-def well_formed(text: str, mode: str) -> bool:
+def well_formed(text: str, mode: str, last: int | None = None) -> bool:
   r"""True if the response has exactly the form that the mode asks for.
 
   answer_tags: the whole text is <think>...</think> <answer>...</answer>, each
-  tag once. hash and boxed: the marker once, with something in it. Else: an
+  tag once. hash, hash_number, boxed, answer_line: the mark once, with something
+  in it. boxed_after_think: </think> once, and the box once after it. Else: an
   answer is found.
   """
+  if mode == 'answer_line' and len(_LINE.findall(text)) != 1:
+    return False
+  if mode == 'boxed_after_think':
+    if text.count('</think>') != 1 or _after_think(text).count(_BOX) != 1:
+      return False
   if mode == 'answer_tags':
     return _is_think_then_answer(text.strip())
-  marker = {'hash': '####', 'boxed': '\\boxed{'}.get(mode)
+  marker = {'hash': '####', 'hash_number': '####', 'boxed': _BOX}.get(mode)
   if marker is not None and text.count(marker) != 1:
     return False
-  return extract(text, mode) is not None
+  return extract(text, mode, last) is not None
 
 
 def parse_number(text: str) -> Fraction | None:
@@ -127,10 +169,24 @@ def normal_form(answer: str, verifier: str) -> str:
   """
   if verifier == 'math':
     return math_answers.normal_form(answer)
+  if verifier == 'squad':
+    return squad_form(answer)
   computed = verifier == 'decimal' and not is_quotient(answer)
   numeric = verifier == 'number' or computed
   value = parse_number(answer) if numeric else None
   return answer.strip() if value is None else str(value)
+
+
+def squad_form(text: str) -> str:
+  """A text without case, punctuation and articles, as SQuAD compares them.
+
+  Punctuation within numbers and their signs stay, unlike in the released
+  script: 3.5 is not 35, and -5 is not 5. A text of which nothing would be left
+  keeps what it has. Source: Rajpurkar et al. 2016, arXiv:1606.05250.
+  """
+  text = ' '.join(text.lower().split())
+  plain = _PUNCTUATION.sub('', _THOUSANDS.sub('', text))
+  return ' '.join(_ARTICLES.sub(' ', plain).split()) or text
 
 
 def cluster_id(form: str | None) -> float:
@@ -167,11 +223,44 @@ def _after_hash(text):
   return rest.split('\n', 1)[0] if marker else None
 
 
+def _hash_number(text):
+  """The last marked number; None if the last one is unclear."""
+  start = text.rfind('####')
+  match = _HASHED.match(text, start) if start >= 0 else None
+  if match is None:
+    return None
+  number = match[1].rstrip(',')
+  if ',' in number and not _GROUPED.fullmatch(number):
+    return None
+  return number.replace(',', '')
+
+
+def _answer_line(text):
+  matches = collections.deque(_LINE.finditer(text), maxlen=1)
+  if not matches:
+    return None
+  found = matches[0][1].strip().removesuffix('.').strip()
+  if len(found) > 1 and found[0] == found[-1] == '$' and found.count('$') == 2:
+    found = found[1:-1].strip()
+  if found.startswith(_BOX) and (inside := _boxed(found)) is not None:
+    return inside if found == f'{_BOX}{inside}}}' else found
+  return found
+
+
+def _after_think(text):
+  return text.rpartition('</think>')[2] if '</think>' in text else ''
+
+
+def _boxed_or_last_number(text):
+  # A box that is not closed may hold a torn number.
+  return _boxed(text) if _BOX in text else _last_number(text)
+
+
 def _boxed(text):
-  start = text.rfind('\\boxed{')
+  start = text.rfind(_BOX)
   if start < 0:
     return None
-  begin = start + len('\\boxed{')
+  begin = start + len(_BOX)
   depth = 1
   for i in range(begin, len(text)):
     depth += (text[i] == '{') - (text[i] == '}')
@@ -252,4 +341,8 @@ _EXTRACTORS = {
   'answer_tags': between_tags,
   'last_number': _last_number,
   'first_line_last_number': _first_line_last_number,
+  'answer_line': _answer_line,
+  'boxed_or_last_number': _boxed_or_last_number,
+  'boxed_after_think': _boxed,
+  'hash_number': _hash_number,
 }

@@ -5,6 +5,8 @@ import dataclasses
 import re
 from typing import Any
 
+from rl_jax import checks
+from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example, Task, TaskTraits, merged
 from rl_jax.tasks.environments import several
@@ -13,26 +15,47 @@ from rl_jax.tasks.environments.base import Environment, is_environment
 _SET = 'evaluation_set'  # in Example.meta
 
 
+_NAME = re.compile(r'[\w.-]+')
+AVERAGE = 'average'  # metrics of averages are average/NAME
+
+
 @dataclasses.dataclass(frozen=True)
+@checked
 class EvaluationSet(Task):
   """A split of the run's task, or of its own task; metrics have its name.
 
   As a task it holds the prompts of `split` under every name of a split; its
-  examples say which set they are of, see `Several`.
+  examples say which set they are of, see `Several`. The fields after `task` are
+  those of EvaluationConfig for this set; None: as `evaluation` says. Sets of
+  equal sampling, samples and tokens share compiled programs.
   """
 
   name: str
   split: str = 'test'
   task: Any = None  # None: that of the run
+  limit: int | None = ranged(None, 1)  # its num_prompts
+  num_samples: int | None = ranged(None, 0)
+  greedy: bool | None = None
+  temperature: float | None = ranged(None, 0.0, open_low=True)
+  top_k: int | None = ranged(None, 1)
+  top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
+  max_response_tokens: int | None = ranged(None, 1)
 
   def __post_init__(self):
-    if not re.fullmatch(r'[\w.-]+', self.name):
+    _check_name('EvaluationSet', self.name)
+    if self.name == AVERAGE:
       raise ValueError(
-        f'EvaluationSet.name = {self.name!r}: only letters, digits and _ . -'
+        f'EvaluationSet.name = {AVERAGE!r} is the name of averages over sets'
       )
     base.check_split(self.split)
     if self.task is not None:
       base.require(self.task, 'EvaluationSet.task')
+
+  @property
+  def settings(self) -> dict[str, Any]:
+    """The fields of EvaluationConfig that the set has values for."""
+    names = {'num_prompts': self.limit} | checks.values(self, _OWN)
+    return {name: x for name, x in names.items() if x is not None}
 
   @property
   def traits(self) -> TaskTraits:
@@ -56,6 +79,39 @@ class EvaluationSet(Task):
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
     """The task's, of an example that is marked."""
     return self.task.reward(_unmarked(example), response)
+
+
+# Fields of an EvaluationSet that have the same name in EvaluationConfig.
+_OWN = (
+  *('num_samples', 'greedy', 'temperature', 'top_k', 'top_p'),
+  'max_response_tokens',
+)
+
+
+@dataclasses.dataclass(frozen=True)
+@checked
+class SetAverage:
+  """The mean of accuracies of several sets, as papers report one.
+
+  metrics: 'SET/pass_at_1', 'SET/avg_at_32' and so on, without a set for the
+  split of the run's task. The metric is average/NAME.
+  """
+
+  name: str
+  metrics: tuple[str, ...]
+
+  def __post_init__(self):
+    _check_name('SetAverage', self.name)
+    if not self.metrics or len(set(self.metrics)) < len(self.metrics):
+      raise ValueError(
+        f'SetAverage.metrics = {self.metrics} of {self.name!r}: one metric at '
+        'least, and each once'
+      )
+
+
+def _check_name(kind, name):
+  if not _NAME.fullmatch(name):
+    raise ValueError(f'{kind}.name = {name!r}: only letters, digits and _ . -')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +198,34 @@ def check_sets(
       f'evaluation.consensus = {consensus}: two names at least, of '
       f'evaluation.sets: {names}'
     )
+
+
+def check_averages(
+  averages: Sequence[SetAverage], known: Mapping[str, Sequence[str]]
+) -> None:
+  """Raises ValueError unless averages are of metrics that sets have.
+
+  known: the accuracies that are measured, by name of a set; '' of the split.
+  """
+  names = []
+  for one in averages:
+    if not isinstance(one, SetAverage):
+      raise ValueError(f'evaluation.averages: {one!r} is not a SetAverage')
+    names.append(one.name)
+    for metric in one.metrics:
+      name, _, accuracy = metric.rpartition('/')
+      if name not in known:
+        raise ValueError(
+          f'evaluation.averages: {metric!r} of {one.name!r}: no set has the '
+          f'name {name!r}, but {sorted(known)}'
+        )
+      if accuracy not in known[name]:
+        raise ValueError(
+          f'evaluation.averages: {metric!r} of {one.name!r}: {name!r} has '
+          f'{", ".join(known[name])}'
+        )
+  if len(set(names)) < len(names):
+    raise ValueError(f'evaluation.averages: names occur twice: {names}')
 
 
 def judged(task: Any, sets: tuple[EvaluationSet, ...]) -> Any:

@@ -48,19 +48,25 @@ class QuestionAnswer(Task):
   gold: where the right answer is in the answer field (a mode of
     `answers.extract`): 'hash' for GSM8K, 'whole' for most.
   extract: where the answer is in the response, prefill included.
+  last_characters: the mark of the answer ('####', 'Answer:', the box or tag)
+    must begin in so many last characters of the response; for modes with a mark
+    (`answers.MARKED`). None: anywhere.
   verifier: 'number' compares plain numbers, integers exactly and others
     within `tolerance`, which shrinks with right answers below 0.1: 1e-6 asks
     for six digits (`numerals.equal`); 'decimal' does so, but takes no quotient
     as '20/4', for problems whose answer is to be computed; 'math' accepts what
     `math_answers` finds equal, a form that is as far evaluated as the right
     answer, unless it is a copy of the question (`math_copies`); 'text' compares
-    stripped text; 'expression' takes the first line of the response as an
-    expression of integers (see `expressions`) whose exact value must be the
+    stripped text; 'squad' compares it without case, punctuation and articles
+    (`answers.squad_form`); 'expression' takes the first line of the response as
+    an expression of integers (see `expressions`) whose exact value must be the
     right answer; `extract` is not used then.
   hold_out: how num_validation and num_test rows leave the train source for
     splits without their own source: the last rows of the file ('last':
     test at the very end, validation before it), or the last in the order of a
     hash of the question ('hash', independent of the order of rows).
+  num_rows: split -> how many usable rows its source must have, so that a
+    changed file is an error.
   id_field: a field that must not repeat, or ''.
   bad_rows: 'error' stops at the first bad row, naming file and line; 'skip'
     counts them (see `skipped`). Bad: malformed JSON, invalid UTF-8, not an
@@ -88,8 +94,9 @@ class QuestionAnswer(Task):
   template: PlainTemplate | ChatTemplate = PlainTemplate()
   extract: str = chosen('last_number', answers.MODES)
   verifier: str = chosen(
-    'number', ('number', 'decimal', 'math', 'text', 'expression')
+    'number', ('number', 'decimal', 'math', 'text', 'squad', 'expression')
   )
+  last_characters: int | None = ranged(None, 1)
   tolerance: float = ranged(1e-6, 0.0)
   hold_out: str = chosen('none', ('none', 'last', 'hash'))
   num_validation: int = ranged(0, 0)
@@ -100,13 +107,24 @@ class QuestionAnswer(Task):
   clusters: bool = False
   columns: tuple[str, ...] | None = None
   reward_weights: dict[str, float] = base.outcome_only()
+  num_rows: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
 
   def __post_init__(self):
     _check_sources(self.sources)
+    if unknown := sorted(set(self.num_rows) - set(self.sources)):
+      raise ValueError(
+        f'QuestionAnswer.num_rows has {unknown}, but sources has '
+        f'{sorted(self.sources)}'
+      )
     if not self.answer and self.verifier == 'expression':
       raise ValueError(
         "QuestionAnswer.answer = '', but verifier = 'expression' compares with "
         'a number'
+      )
+    if self.last_characters and self.extract not in answers.MARKED:
+      raise ValueError(
+        f'QuestionAnswer.last_characters = {self.last_characters} with extract '
+        f'= {self.extract!r}, which has no mark: {", ".join(answers.MARKED)}'
       )
     if not rows_lib.fields_of(self.question):
       raise ValueError(
@@ -222,7 +240,7 @@ class QuestionAnswer(Task):
     if self.verifier == 'expression':
       right = answers.parse_number(example.answer)
       return expressions.judged(text, right, self.clusters)
-    found = answers.extract(text, self.extract)
+    found = answers.extract(text, self.extract, self.last_characters)
     question = example.meta.get('question', '')
     rights = example.meta.get(_ANSWERS, (example.answer,))
     solved = (
@@ -232,7 +250,9 @@ class QuestionAnswer(Task):
     )
     components = {
       base.OUTCOME: float(solved),
-      'format': float(answers.well_formed(text, self.extract)),
+      'format': float(
+        answers.well_formed(text, self.extract, self.last_characters)
+      ),
     }
     if self.clusters:
       same = example.answer if solved else found
@@ -249,6 +269,8 @@ class QuestionAnswer(Task):
   def _equal(self, found, gold, question):
     if self.verifier == 'text':
       return found == gold.strip()
+    if self.verifier == 'squad':
+      return answers.squad_form(found) == answers.squad_form(gold)
     if self.verifier == 'decimal' and answers.is_quotient(found):
       return False
     if self.verifier in ('number', 'decimal'):
@@ -264,7 +286,14 @@ class QuestionAnswer(Task):
   def _source(self, split):
     names = (field.name for field in dataclasses.fields(_Reading))
     reading = _Reading(**checks.values(self, names))
-    return _load(self.sources[split], split, reading)
+    found = _load(self.sources[split], split, reading)
+    expected = self.num_rows.get(split, len(found))
+    if len(found) != expected:
+      raise ValueError(
+        f'{self.sources[split]} has {len(found)} usable rows, but '
+        f'QuestionAnswer.num_rows[{split!r}] = {expected}'
+      )
+    return found
 
   def _rows(self, split):
     if split != 'train' and split in self.sources:
@@ -406,6 +435,6 @@ def _solutions(record, where, reading):
 
 
 def _parses(right, verifier):
-  if verifier == 'text' or answers.parse_number(right) is not None:
+  if verifier in ('text', 'squad') or answers.parse_number(right) is not None:
     return True
   return verifier == 'math' and bool(math_forms.parse_math(right))

@@ -18,7 +18,8 @@ from rl_jax.tasks.sources import BadRowError
 _FIELD = re.compile(r'\{([^{}]+)\}')
 # What was meant as a field; other braces are JSON, LaTeX or a set.
 _WORD = re.compile(r'\w+')
-_WORDS = re.compile(r'[^\W\d]\w*(?:[ ./-]\w+)+')
+_WORDS = re.compile(r'[^\W\d]\w*(?:[ ./-]\w+|\[\d+\])+')
+_INDEX = re.compile(r'\[(\d+)\]')
 CSV = ('.csv', '.tsv')
 ALL_COLUMNS = ('*',)
 _LOGGER = logging.getLogger(__name__)
@@ -188,7 +189,7 @@ def _kept(record, columns, where):
 
 def is_source(text: str) -> bool:
   """Whether a text names data rather than a configuration."""
-  endings = ('.jsonl', *CSV, '.parquet', '.arrow')
+  endings = ('.jsonl', '.json', *CSV, '.parquet', '.arrow')
   path = text.rpartition('@')[0] or text
   return (
     text.startswith('tfds:')
@@ -211,7 +212,7 @@ def read_records(
   of `datasets.save_to_disk` or of Parquet files, each but the files with
   '@SPLIT' if it calls the split otherwise; anything else is JSONL. fields:
   those that are read of tables, None for all; columns: further ones, if they
-  are there, ALL_COLUMNS for all.
+  are there, ALL_COLUMNS for all. JSON may also be one list of objects.
   """
   if source.startswith('tfds:'):
     return sources.read_tfds(source.removeprefix('tfds:'), split)
@@ -222,6 +223,8 @@ def read_records(
     return tables.read(path, given or split, max_row_bytes, fields, columns)
   if path.endswith(CSV):
     return sources.read_csv(path, max_row_bytes)
+  if sources.is_list(source):
+    return sources.read_list(source, max_row_bytes)
   return sources.read_jsonl(source, max_row_bytes)
 
 
@@ -270,8 +273,8 @@ def field(record: Mapping[str, Any], name: str, where: str) -> str:
 def lookup(record: Mapping[str, Any], name: str, where: str) -> Any:
   """The value of a field, whatever its name.
 
-  'a.b' is the field b of the object in the field a, and 'a.0' the first value
-  of the list there, unless a field has the whole name.
+  'a.b' is the field b of the object in the field a, and 'a.0' or 'a[0]' the
+  first value of the list there, unless a field has the whole name.
 
   Raises: BadRowError if it is missing.
   """
@@ -279,7 +282,7 @@ def lookup(record: Mapping[str, Any], name: str, where: str) -> Any:
     return record[name]
   value: Any = record
   path = ''
-  for part in name.split('.'):
+  for part in _INDEX.sub(r'.\1', name).split('.'):
     if isinstance(value, Mapping) and part in value:
       value = value[part]
     elif _is_index(value, part):

@@ -51,6 +51,53 @@ def read_jsonl(path: str, max_row_bytes: int) -> Iterator[Record]:
         yield file, number, _parse_line(line, where)
 
 
+def is_list(path: str) -> bool:
+  """Whether a file begins as a JSON list, which no line of rows does."""
+  if not os.path.isfile(path):
+    return False
+  with open(path, 'rb') as f:
+    while byte := f.read(1):
+      if not byte.isspace() and byte not in b'\xef\xbb\xbf':
+        return byte == b'['
+  return False
+
+
+def read_list(path: str, max_row_bytes: int) -> Iterator[Record]:
+  """Objects of a file that is one JSON list, numbered from 1.
+
+  Raises: ValueError naming the file and the line that cannot be read.
+  """
+  with open(path, 'rb') as f:
+    try:
+      found = json.loads(f.read().decode('utf-8-sig'))
+    except UnicodeError as error:
+      raise ValueError(f'{path}: not valid UTF-8: {error}') from error
+    except json.JSONDecodeError as error:
+      raise ValueError(f'{path}:{error.lineno}: not valid JSON: {error}') from (
+        error
+      )
+    except RecursionError as error:
+      raise ValueError(f'{path}: lists in lists are too deep') from error
+  file = f'{path} row '
+  for number, record in enumerate(found, 1):
+    yield file, number, _checked_row(record, f'{file}{number}', max_row_bytes)
+
+
+def _checked_row(record, where, max_row_bytes):
+  """A row of a list, or what is wrong with it."""
+  if not isinstance(record, dict):
+    kind = type(record).__name__
+    problem = f'a JSON {kind}, not an object: the list is of objects'
+    return BadRowError(where, 'wrong_type', problem)
+  try:
+    size = len(json.dumps(record, ensure_ascii=False).encode())
+  except UnicodeError as error:
+    return BadRowError(where, 'invalid_utf8', f'not valid UTF-8: {error}')
+  if size > max_row_bytes:
+    return BadRowError(where, 'too_long', f'more than {max_row_bytes} bytes')
+  return record
+
+
 def _parse_line(line, where):
   try:
     record = json.loads(line.decode('utf-8-sig'))

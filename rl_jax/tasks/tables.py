@@ -169,7 +169,7 @@ def _chosen(schema, fields, more):
   names = schema.names
   if fields is None:
     return names, names
-  needed = {f if f in names else f.split('.')[0] for f in fields}
+  needed = {f if f in names else re.split(r'[.\[]', f)[0] for f in fields}
   if not needed <= set(names):
     return names, names
   counted = [name for name in names if name in needed]

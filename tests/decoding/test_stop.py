@@ -82,6 +82,27 @@ def follow(stop, ids):
   return None
 
 
+def test_the_text_that_ended_a_response_can_be_shown():
+  """Only the text, not what follows it in its token; no end token."""
+  letters = CharTokenizer('ab</>')
+  ids = letters.encode('ab</a>')
+  end = letters.eos_ids[0]
+  hidden, shown = (make_stop(letters, ('</a>',), x) for x in (False, True))
+  assert (hidden.text(ids), shown.text(ids)) == ('ab', 'ab</a>')
+  assert shown.text([*ids[:3], end]) == 'ab<' == shown.text(ids[:3])
+  assert shown.ended_by(ids) == hidden.ended_by(ids) == '</a>'
+  rng = np.random.default_rng(1)
+  for _ in range(50):
+    tokenizer, texts = random_pieces(rng), random_texts(rng)
+    ids = rng.integers(1, tokenizer.vocab_size + 1, 12).tolist()
+    count, before = expected_end(tokenizer, texts, ids)
+    stop = make_stop(tokenizer, tuple(texts), True)
+    if count is None or ids[count - 1] in tokenizer.eos_ids:
+      continue
+    text = stop.text(ids[:count])
+    assert text.startswith(before) and text[len(before) :] in texts
+
+
 def test_the_end_is_that_of_a_search_through_the_text():
   """Letters of two bytes, overlapping texts, tokens that hold several."""
   rng, ended, with_table = np.random.default_rng(0), 0, 0

@@ -241,6 +241,7 @@ def test_an_evaluation_goes_through_the_slots(config, mesh, monkeypatch):
 
   monkeypatch.setattr(assembly, 'make_engine', spy)
   config = override(config, 'rollout.slots', '4')
+  config = override(config, 'evaluation.num_samples', '2')
   tokenizer = policy_lib.task_tokenizer(config.task)
   policy = policy_lib.Policy(
     model=None, tokenizer=tokenizer, trainable=None, frozen={}

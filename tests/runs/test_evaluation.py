@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 from configs.worlds import bandit
-from rl_jax.config import EvaluationConfig, evaluated_tokens
+from rl_jax.config import (
+  EvaluationConfig,
+  evaluated_tokens,
+  evaluations,
+  most_evaluated_tokens,
+)
 from rl_jax.decoding import engine
+from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.stop import make_stop
 from rl_jax.judging.judges import Asked, Judges
 from rl_jax.judging.verifiers import TextVerifier
+from rl_jax.measures import by_problem
 from rl_jax.models.judge_source import Judge
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
@@ -20,7 +28,7 @@ from rl_jax.pieces.logits import MinP, TopK, TopP
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import evaluation
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.tasks import EvaluationSet
+from rl_jax.tasks import EvaluationSet, SetAverage
 from rl_jax.tasks.base import Example, Task
 from rl_jax.verification.pool import VerifierPool
 
@@ -74,28 +82,49 @@ def generate(params, traj, key, *, sampling, max_new_tokens, **unused):
   )
 
 
-def make_engine(sampling, group_size, beams):
-  """Engines of three tokens, whose `generate` the tests replace."""
-  config = engine.EngineConfig(group_size, max_response_tokens=3, beams=beams)
+def make_engine(sampling, group_size, beams, tokens):
+  """Engines whose `generate` the tests replace."""
+  config = engine.EngineConfig(group_size, tokens, beams=beams)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   return engine.make_engine(None, sampling, config, mesh)
+
+
+def make(tasks, settings, make_one=make_engine, **more):
+  """An evaluator of tasks by the names of their sets."""
+  protocols = {
+    name: evaluation.Protocol(
+      settings=one,
+      sampling=SamplingConfig(temperature=one.temperature or 1.0),
+      tokens=3,
+    )
+    for name, one in settings.by_name().items()
+  }
+  return evaluation.Evaluator(
+    make_one,
+    {
+      name: PromptSet(task, 'validation', TOKENIZER, 4)
+      for name, task in tasks.items()
+    },
+    TextVerifier(VerifierPool(Letters(), 0)),
+    protocols,
+    settings,
+    stop=make_stop(TOKENIZER),
+    **more,
+  )
 
 
 def run(monkeypatch, batch_prompts=128, num_prompts=5, num_samples=4, **more):
   """Metrics and rows of an evaluation."""
   monkeypatch.setattr(engine, 'generate', generate)
-  evaluator = evaluation.Evaluator(
-    make_engine,
-    PromptSet(Letters(), 'validation', TOKENIZER, 4),
-    TextVerifier(VerifierPool(Letters(), 0)),
-    EvaluationConfig(
-      num_prompts=num_prompts,
-      num_samples=num_samples,
-      batch_prompts=batch_prompts,
-    ),
-    **more,
+  names = {'judges', 'seed'} & set(more)
+  settings = EvaluationConfig(
+    num_prompts=num_prompts,
+    num_samples=num_samples,
+    batch_prompts=batch_prompts,
+    **{name: x for name, x in more.items() if name not in names},
   )
-  return evaluator.run(None)
+  more = {name: more[name] for name in names}
+  return make({'': Letters()}, settings, **more).run(None)
 
 
 def test_pass_at_k_is_the_mean_over_all_subsets():
@@ -104,10 +133,10 @@ def test_pass_at_k_is_the_mean_over_all_subsets():
     for k in range(1, n + 1):
       right = [i < c for i in range(n)]
       hits = [any(s) for s in itertools.combinations(right, k)]
-      np.testing.assert_allclose(evaluation.pass_at_k(n, c, k), np.mean(hits))
+      np.testing.assert_allclose(by_problem.pass_at_k(n, c, k), np.mean(hits))
   for k in (0, 5):
     with pytest.raises(ValueError, match=rf'k = {k} is outside \[1, 4\]'):
-      evaluation.pass_at_k(4, 1, k)
+      by_problem.pass_at_k(4, 1, k)
 
 
 def test_judges_add_their_components(monkeypatch):
@@ -261,16 +290,13 @@ class Parts(Letters):
 def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
   """Ids 0, 2, 4 are right: all of part a; of b 1 is wrong, 3 not judged."""
   monkeypatch.setattr(engine, 'generate', generate)
-
-  def make(task):
-    return PromptSet(task, 'validation', TOKENIZER, 4)
-
-  evaluator = evaluation.Evaluator(
-    make_engine,
-    {'': make(Parts()), 'other': make(Letters())},
-    TextVerifier(VerifierPool(Letters(), 0)),
-    EvaluationConfig(num_prompts=4, num_samples=2, batch_prompts=3),
+  settings = EvaluationConfig(
+    num_prompts=4,
+    num_samples=2,
+    batch_prompts=3,
+    sets=(EvaluationSet('other'),),
   )
+  evaluator = make({'': Parts(), 'other': Letters()}, settings)
   metrics, rows = evaluator.run(None)
   assert metrics['pass_at_1'] == metrics['other/pass_at_1'] == 2 / 3
   assert (metrics['a/pass_at_1'], metrics['b/pass_at_1']) == (1.0, 0.0)
@@ -281,9 +307,145 @@ def test_sets_and_parts_have_metrics_of_their_own(monkeypatch):
   assert metrics['a/avg_at_2'] == 0.5 and metrics['b/avg_at_2'] == 0.75
 
 
+def counted_engines():
+  """(make, calls): engines, and what each was made of."""
+  calls = []
+
+  def make_one(sampling, rows, beams, tokens):
+    calls.append((sampling.greedy, float(sampling.temperature), rows))
+    return make_engine(sampling, rows, beams, tokens)
+
+  return make_one, calls
+
+
+SETS = (
+  EvaluationSet('aime', num_samples=4, temperature=0.6, greedy=False),
+  EvaluationSet('amc', num_samples=4, temperature=0.6, greedy=False, limit=3),
+  EvaluationSet('math'),
+)
+
+
+def test_each_set_has_its_own_protocol(monkeypatch):
+  """Samples of two sets, greedy responses of the third and of the split.
+
+  E0: the numbers of a set are those of an evaluation that has its settings.
+  Sets of equal settings share an engine: two are made for four sets.
+  """
+  monkeypatch.setattr(engine, 'generate', generate)
+  average = SetAverage(
+    'paper', ('aime/avg_at_4', 'amc/avg_at_4', 'math/pass_at_1')
+  )
+  settings = EvaluationConfig(num_prompts=5, sets=SETS, averages=(average,))
+  make_one, calls = counted_engines()
+  names = ('', *(one.name for one in SETS))
+  found, rows = make(dict.fromkeys(names, Letters()), settings, make_one).run(
+    None
+  )
+  assert sorted(calls) == [(False, 0.6, 4), (True, 1.0, 1)]
+  assert {name for name in found if name.startswith('aime/pass_at')} == {
+    'aime/pass_at_2',
+    'aime/pass_at_4',
+  }
+  assert found['aime/avg_at_4'] == 0.5  # samples right of 4: 0 to 4
+  assert found['amc/avg_at_4'] == 0.25 and found['amc/n'] == 3
+  assert found['math/pass_at_1'] == found['pass_at_1'] == 0.75
+  assert found['average/paper'] == pytest.approx((0.5 + 0.25 + 0.75) / 3)
+  assert 'avg_at_4' not in found and 'math/avg_at_4' not in found
+  assert rows['amc/samples'].shape == (3, 4) and 'aime/greedy' not in rows
+  alone, _ = run(monkeypatch, num_prompts=3)
+  assert alone['avg_at_4'] == found['amc/avg_at_4']
+  assert alone['pass_at_2'] == found['amc/pass_at_2']
+
+
+def test_sets_of_other_temperatures_have_other_engines(monkeypatch):
+  monkeypatch.setattr(engine, 'generate', generate)
+  sets = (
+    EvaluationSet('a', num_samples=2, temperature=0.6),
+    EvaluationSet('b', num_samples=2, temperature=1.0),
+    EvaluationSet('c', num_samples=8, temperature=1.0),
+  )
+  make_one, calls = counted_engines()
+  settings = EvaluationConfig(split=None, sets=sets)
+  make(dict.fromkeys('abc', Letters()), settings, make_one)
+  assert sorted(calls) == [
+    (False, 0.6, 2),
+    (False, 1.0, 2),
+    (False, 1.0, 8),
+    (True, 1.0, 1),
+  ]
+
+
+def test_settings_of_sets_reach_tokens_sampling_and_checks(toy):
+  """What a set leaves open is as `evaluation`, then as the rollout."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  sets = (
+    EvaluationSet('long', max_response_tokens=99, temperature=0.6, top_p=0.95),
+    EvaluationSet('rest'),
+  )
+  own = EvaluationConfig(temperature=0.5, max_response_tokens=7, sets=sets)
+  config = dataclasses.replace(config, evaluation=own)
+  each = evaluations(config)
+  assert list(each) == ['', 'long', 'rest']
+  tokens = {name: evaluated_tokens(one) for name, one in each.items()}
+  assert tokens == {'': 7, 'long': 99, 'rest': 7}
+  assert most_evaluated_tokens(config) == 99
+  found = {name: evaluation.sampling_of(one) for name, one in each.items()}
+  assert found['long'].temperature == 0.6
+  assert found['long'].transforms == (TopP(p=0.95),)
+  assert found['rest'].temperature == found[''].temperature == 0.5
+
+
+def test_intervals_are_over_problems(monkeypatch):
+  """By hand: t(4) = 2.7764; means of problems 0, 1/4, 1/2, 3/4, 1."""
+  found, _ = run(monkeypatch, intervals=True)
+  half = 2.7764451 * np.std([0, 1, 2, 3, 4], ddof=1) / 4 / np.sqrt(5)
+  assert found['avg_at_4_low'] == pytest.approx(0.5 - half)
+  assert found['avg_at_4_high'] == pytest.approx(0.5 + half)
+  assert found['pass_at_1_low'] < 0.75 < found['pass_at_1_high'] == 1.0
+  assert {f'pass_at_{j}_{end}' for j in (2, 4) for end in ('low', 'high')} <= (
+    set(found)
+  )
+
+
+def test_interval_of_equal_problems_is_not_empty():
+  """Clopper and Pearson: of 30 right ones the low end is 0.025^(1/30)."""
+  low, high = by_problem.interval(np.ones(30))
+  assert high == 1.0 and low == pytest.approx(0.025 ** (1 / 30))
+  assert by_problem.interval(np.zeros(30)) == (0.0, pytest.approx(1 - low))
+  assert np.isnan(by_problem.interval(np.ones(1))).all()
+  # Equal values between: they are means of samples, and agree.
+  assert by_problem.interval(np.full(3, 0.5)) == (0.5, 0.5)
+
+
 @pytest.mark.parametrize(
   ('fields', 'message'),
   [
+    (dict(greedy=False), 'nothing to measure'),
+    (
+      dict(sets=(EvaluationSet('a', greedy=False),)),
+      "set 'a' has greedy = False",
+    ),
+    (
+      dict(averages=(SetAverage('m', ('b/pass_at_1',)),)),
+      "no set has the name 'b'",
+    ),
+    (
+      dict(averages=(SetAverage('m', ('avg_at_32',)),), num_samples=16),
+      "'' has pass_at_1, avg_at_16, pass_at_2",
+    ),
+    (
+      dict(averages=(SetAverage('m', ('pass_at_1',)),) * 2),
+      'evaluation.averages: names occur twice',
+    ),
+    (dict(averages=(5,)), 'is not a SetAverage'),
+    (
+      dict(
+        sets=(EvaluationSet('a'), EvaluationSet('b', greedy=False)),
+        num_samples=2,
+        consensus=('a', 'b'),
+      ),
+      "'b' has greedy = False",
+    ),
     (dict(sets=(EvaluationSet('a'), EvaluationSet('a'))), 'occur twice'),
     (dict(split=None), 'evaluation.split = None'),
   ],

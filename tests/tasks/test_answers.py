@@ -111,10 +111,99 @@ from rl_jax.tasks import answers, math_forms
     ('last_number', 'of 12, 500', '500'),
     ('first_line_last_number', '\n2 * 3 = 6\nthat is 7', '6'),
     ('first_line_last_number', 'six\n7', None),
+    ('answer_line', 'so\nAnswer: 34', '34'),
+    ('answer_line', 'so\nANSWER : $34$.', '34'),
+    ('answer_line', r'Answer: \boxed{\frac{1}{2}}', r'\frac{1}{2}'),
+    ('answer_line', 'Answer:\n5', '5'),
+    ('answer_line', 'Answer: 3\nAnswer: 4', '4'),  # the last one counts
+    ('answer_line', 'Answer: 3 or 4', '3 or 4'),
+    ('answer_line', 'Answer: $3$ or $4$', '$3$ or $4$'),
+    ('answer_line', r'Answer: \boxed{3} \boxed{4}', r'\boxed{3} \boxed{4}'),
+    ('answer_line', 'Answer: $Answer', '$Answer'),  # of the instruction
+    ('answer_line', 'Nonanswer: 5', None),
+    ('answer_line', 'Answer:', None),
+    ('answer_line', 'Answer 5', None),
+    ('boxed_or_last_number', r'is 12 \boxed{13} or 14', '13'),
+    ('boxed_or_last_number', 'is 12', '12'),
+    ('boxed_or_last_number', r'12 is \boxed{1', None),  # torn
+    ('boxed_or_last_number', r'\boxed{12} is \boxed{', None),
+    ('boxed_or_last_number', '1,2345', None),
+    ('boxed_after_think', r'so \boxed{1}</think>is \boxed{2}', '2'),
+    ('boxed_after_think', r'so \boxed{1}</think>is 1', None),
+    ('boxed_after_think', r'so \boxed{1}', None),
+    ('boxed_after_think', r'</think>\boxed{1}</think>', None),
+    ('boxed_after_think', r'</think>\boxed{1', None),
+    ('hash_number', 'so #### 72', '72'),
+    ('hash_number', '#### 1,234', '1234'),
+    ('hash_number', '#### -5 apples', '-5'),
+    ('hash_number', '#### 5\n#### 6', '6'),
+    ('hash_number', '#### 5\n#### six', None),
+    ('hash_number', '####5', None),
+    ('hash_number', '#### 12.', '12.'),  # as a text not 12
+    ('hash_number', '#### 5 or 6', None),
+    ('hash_number', '#### 5 dollars and 6 cents', None),
+    ('hash_number', '#### 1,2', None),
+    ('hash_number', '#### 12,34', None),
+    ('hash_number', '#### 1/2', None),
+    ('hash_number', '#### 3 1/2', None),
+    ('hash_number', '#### 12e3', None),
+    ('hash_number', '#### 2^x', None),
+    ('hash_number', '#### 2 - x', None),
+    ('hash_number', r'#### 5\pi', None),
+    ('hash_number', '#### the 5', None),
   ],
 )
 def test_extract(mode, text, found):
   assert answers.extract(text, mode) == found
+
+
+@pytest.mark.parametrize(
+  ('mode', 'text', 'marked'),
+  [
+    ('boxed', r'\boxed{12}', 10),
+    ('hash', '#### 12', 7),
+    ('hash_number', '#### 12', 7),
+    ('answer_line', 'Answer: 12', 10),
+    ('boxed_after_think', r'</think>\boxed{12}', 10),
+    ('answer_tags', '<answer>12</answer>', 19),
+  ],
+)
+def test_a_mark_begins_in_the_last_characters(mode, text, marked):
+  """One character less, or one more after it, and there is no answer."""
+  assert answers.extract('7 ' + text, mode, marked) == '12'
+  assert answers.extract('7 ' + text, mode, marked - 1) is None
+  assert answers.extract(f'7 {text} ', mode, marked) is None
+  assert answers.well_formed('x' * 9 + text, mode, marked - 1) is False
+
+
+@pytest.mark.parametrize(
+  ('answer', 'gold', 'same'),
+  [
+    ('The  Beatles!', 'beatles', True),
+    ("o'neil", 'ONeil', True),
+    ('U.S.', 'us', True),
+    ('1,000', '1000', True),
+    ('$5.', '5', True),
+    ('Paris or London', 'Paris', False),
+    ('Paris, London', 'Paris', False),
+    ('not Paris', 'Paris', False),
+    ('3.5', '35', False),
+    ('-5', '5', False),
+    ('(-5)', '5', False),
+    ('-$5', '5', False),
+    ('.5', '5', False),
+    ('1/2', '12', False),
+    ('19-90', '1990', False),
+    ('1,00', '100', False),
+    ('the', 'a', False),  # nothing would be left of both
+    ('!', '?', False),
+    ('', '!', False),
+    ('A', 'a', True),
+  ],
+)
+def test_squad_forms(answer, gold, same):
+  found = answers.squad_form(answer) == answers.squad_form(gold)
+  assert found is same
 
 
 @pytest.mark.parametrize(
@@ -134,6 +223,13 @@ def test_extract(mode, text, found):
     ('hash', '####', False),
     ('last_number', 'x 4', True),
     ('last_number', 'x', False),
+    ('answer_line', 'Answer: 3', True),
+    ('answer_line', 'Answer: 3\nAnswer: 3', False),
+    ('boxed_after_think', r'a</think>\boxed{2}', True),
+    ('boxed_after_think', r'a</think></think>\boxed{2}', False),
+    ('boxed_after_think', r'a</think>\boxed{2} \boxed{2}', False),
+    ('hash_number', '#### 4', True),
+    ('hash_number', '#### 4 #### 4', False),
   ],
 )
 def test_well_formed(mode, text, good):

@@ -7,7 +7,7 @@ import pytest
 
 from rl_jax import overrides, serialization
 from rl_jax.config import EvaluationConfig
-from rl_jax.tasks import EvaluationSet, QuestionAnswer
+from rl_jax.tasks import EvaluationSet, QuestionAnswer, SetAverage
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.worlds import Bandit
 
@@ -45,6 +45,12 @@ def test_without_tasks_of_their_own_nothing_changes():
 
 
 def test_sets_come_from_the_command_line():
+  settings = EvaluationConfig(
+    sets=(EvaluationSet('b', num_samples=4, greedy=False),),
+    averages=(SetAverage('all', ('b/avg_at_4', 'pass_at_1')),),
+  )
+  text = serialization.to_json(settings)
+  assert serialization.from_json(text) == settings
   text = 'EvaluationSet(name="b", task=Bandit(num_contexts=4))'
   config = overrides.add_piece(EvaluationConfig(), 'sets', text)
   assert config.sets == (EvaluationSet('b', task=Bandit(num_contexts=4)),)
@@ -59,3 +65,9 @@ def test_bad_arguments_are_named():
     EvaluationSet('a/b')
   with pytest.raises(ValueError, match="split 'dev'"):
     EvaluationSet('a', split='dev')
+  with pytest.raises(ValueError, match='EvaluationSet.temperature = 0.0'):
+    EvaluationSet('a', temperature=0.0)
+  with pytest.raises(ValueError, match="'average' is the name of averages"):
+    EvaluationSet('average')
+  with pytest.raises(ValueError, match='one metric at least'):
+    SetAverage('a', ())

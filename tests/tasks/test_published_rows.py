@@ -91,6 +91,68 @@ def outcome(task, text):
   return task.reward(task.example('train', 0), text)['outcome']
 
 
+def test_lists_in_json_files_and_places_in_brackets(tmp_path):
+  """Files that hold one list; '[0]' is a place, as '.0' is."""
+  path = tmp_path / 'test.json'
+  path.write_text('\ufeff ' + json.dumps([GSM8K, GSM8K], indent=1))
+  task = read(str(path), question='{prompt[0].content}')
+  assert task.num_prompts('train') == 2
+  example = task.example('train', 1)
+  assert example.meta['question'] == ASKED
+  assert example.meta['place'] == f'{path} row 2'
+  parquet = write(tmp_path / 'rows.parquet', [GSM8K])
+  task = read(parquet, question='Q: {prompt[0].content}')
+  assert task.example('train', 0).meta['question'] == f'Q: {ASKED}'
+
+
+@pytest.mark.parametrize(
+  ('text', 'message'),
+  [
+    ('[{"prompt": "a"}, {]', r'test.json:1: not valid JSON'),
+    ('[{"prompt": "a"}', r'test.json:1: not valid JSON'),
+    ('[]', r'test.json: no usable row'),
+    ('[5]', r'test.json row 1: a JSON int, not an object'),
+    (
+      '[{"prompt": "a", "answer": "1"}, {"question": "b"}]',
+      r"test.json row 2: field 'prompt' is missing; present: \['question'\]",
+    ),
+  ],
+)
+def test_bad_lists_are_named(tmp_path, text, message):
+  path = tmp_path / 'test.json'
+  path.write_text(text)
+  task = read(str(path), answer='{answer}')
+  with pytest.raises(ValueError, match=message):
+    task.num_prompts('train')
+
+
+@pytest.mark.parametrize('name', ['prompt[1].content', 'promt[0].content'])
+def test_a_place_that_is_not_there_is_named(save, name):
+  task = read(save([GSM8K]), question=f'{{extra_info.index}} {{{name}}}')
+  with pytest.raises(BadRowError, match='is missing'):
+    task.num_prompts('train')
+
+
+def test_rows_that_papers_publish(save, tmp_path):
+  """The schemas of files that recipes read, each with its gold answer."""
+  boxed = {'extract': 'boxed', 'verifier': 'text'}
+  rows = (
+    ({'prompt': 'P', 'answer': '7', 'source': 's', 'id': 1}, '{answer}'),
+    ({'prompt': 'P', 'ground_truth': '7', 'tag': 't'}, '{ground_truth}'),
+    ({'prompt': 'P', 'final_answer': ['7']}, '{final_answer}'),
+    ({'prompt': 'P', 'reward_model': {'ground_truth': ['7']}}, TRUTH),
+    ({'prompt': [SYSTEM, USER], 'answer': 7.0}, '{answer}'),
+  )
+  for row, answer in rows:
+    path = save([row])
+    listed = tmp_path / f'{answer.strip("{}")}.json'
+    listed.write_text(json.dumps([row]))
+    for place in (path, str(listed)):
+      task = read(place, answer=answer, **boxed)
+      assert outcome(task, r'so \boxed{7}') == 1.0
+      assert outcome(task, r'so \boxed{8}') == 0.0
+
+
 def test_a_prompt_of_turns_is_the_prompt(save):
   """E0: the turns as they are; the last one is the question."""
   task = read(save([GSM8K, GSM8K]))

@@ -179,6 +179,8 @@ def test_a_split_without_rows_is_empty_and_too_many_held_out_is_an_error(
     dict(sources={}),
     dict(question='question'),
     dict(num_test=-1),
+    dict(last_characters=0),
+    dict(last_characters=100),  # extract = 'last_number' has no mark
   ],
 )
 def test_bad_arguments_are_named(fields):
@@ -272,6 +274,34 @@ def test_text_answers(tmp_path):
   example = task.example('train', 0)
   assert task.reward(example, ' yes\n')['outcome'] == 1.0
   assert task.reward(example, 'yes!')['outcome'] == 0.0
+
+
+def test_graders_of_released_code(tmp_path):
+  """The instruction's own text and boxes outside the window earn nothing."""
+
+  def right(text, answer='12', question='q', **fields):
+    path = tmp_path / f'{len(list(tmp_path.iterdir()))}.jsonl'
+    path.write_text(json.dumps({'question': question, 'answer': answer}) + '\n')
+    task = QuestionAnswer(sources={'train': str(path)}, **fields)
+    return task.reward(task.example('train', 0), text)['outcome']
+
+  hashed = {'extract': 'hash_number', 'verifier': 'text'}
+  assert right('so #### 12', **hashed) == 1.0
+  assert right('so #### 12.0', **hashed) == right('is 12', **hashed) == 0.0
+  line = {'extract': 'answer_line', 'last_characters': 300}
+  assert right('x\nAnswer: $12$', **line) == 1.0
+  assert right('x\nAnswer: 12 or 13', **line) == 0.0
+  assert right('Answer: 12' + 300 * 'x', **line) == 0.0
+  asked = 'Solve. The last line is "Answer: $Answer".'
+  assert right(asked, question=asked, **line) == 0.0
+  box = {'extract': 'boxed', 'verifier': 'text', 'last_characters': 100}
+  assert right(r'so \boxed{12}', **box) == 1.0
+  assert right(r'so \boxed{12}' + 100 * '.', **box) == 0.0
+  golds = {'extract': 'answer_tags', 'verifier': 'squad'}
+  names = ['New York City', 'NYC']
+  assert right('<answer>the N.Y.C.</answer>', names, **golds) == 1.0
+  assert right('<answer>New York City, NYC</answer>', names, **golds) == 0.0
+  assert right('<answer></answer>', names, **golds) == 0.0
 
 
 def test_a_quotient_is_not_computed(tmp_path):

@@ -178,7 +178,7 @@ def test_what_names_data(tmp_path):
   """Folders count if there is data in them: a configuration has a name, too."""
   write_parquet(tmp_path / 'hub/data/train.parquet', ROWS[:1])
   (tmp_path / 'bandit').mkdir()
-  for text in ('a.jsonl', 'tfds:x', 'a.parquet'):
+  for text in ('a.jsonl', 'a.json', 'tfds:x', 'a.parquet'):
     assert is_source(text)
   for text in ('hub', 'hub@dev'):
     assert is_source(str(tmp_path / text)), text

@@ -83,6 +83,10 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'evaluation.borda_power: votes are counted on the host'
   if config.evaluation.beams is not None:
     return 'evaluation.beams: beam search belongs to the loop'
+  if not config.evaluation.greedy or config.evaluation.intervals:
+    return 'evaluation.greedy, evaluation.intervals: they belong to the loop'
+  if config.evaluation.averages:
+    return 'evaluation.averages: averages are those of the loop'
   if config.evaluation.sets:
     return 'evaluation.sets: one split of the task is evaluated'
   if config.mesh.rollout_devices:

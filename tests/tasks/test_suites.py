@@ -1,0 +1,77 @@
+"""Test sets of published tables: their counts, columns and right answers."""
+
+import json
+
+import pytest
+
+from rl_jax.serialization import from_json, to_json
+from rl_jax.tasks.suites import SUITES, suite
+
+# A row of each file, with a wrong and a right response.
+ROWS = {
+  'aime24': ({'problem': 'P', 'answer': '073'}, r'\boxed{37}', r'\boxed{73}'),
+  'aime25': ({'problem': 'P', 'answer': 70}, r'\boxed{7}', r'\boxed{70}'),
+  'amc23': ({'problem': 'P', 'answer': 142.0}, r'\boxed{14}', r'\boxed{142}'),
+  'gsm8k': (
+    {'question': 'P', 'answer': 'so\n#### 1,018'},
+    'it is 1,0180',
+    'it is 1018.',
+  ),
+  'math500': (
+    {'problem': 'P', 'answer': r'\frac{1}{2}'},
+    r'\boxed{\frac{1}{3}}',
+    r'\boxed{\frac{1}{2}}',
+  ),
+  'minerva': (
+    {'problem': 'P', 'solution': r'so \boxed{4.5e33}'},
+    r'\boxed{4.5e34}',
+    r'\boxed{4.5e33}',
+  ),
+  'olympiadbench': (
+    {'question': 'P', 'final_answer': ['$2$', '$3$']},
+    r'\boxed{2,3}',
+    r'\boxed{3}',
+  ),
+}
+
+
+def write(path, row, count):
+  path.write_text((json.dumps(row) + '\n') * count)
+  return str(path)
+
+
+@pytest.mark.parametrize('name', sorted(SUITES))
+def test_rows_are_read_and_judged(tmp_path, name):
+  row, wrong, right = ROWS[name]
+  count = SUITES[name].rows[0]
+  task = suite(name, write(tmp_path / 'test.jsonl', row, count))
+  assert task.num_prompts('test') == count and not task.num_prompts('train')
+  example = task.example('test', count - 1)
+  assert task.reward(example, wrong)['outcome'] == 0.0
+  assert task.reward(example, right)['outcome'] == 1.0
+  assert from_json(to_json(task)) == task
+
+
+def test_another_count_is_an_error(tmp_path):
+  row, _, _ = ROWS['amc23']
+  path = write(tmp_path / 'test.jsonl', row, 83)
+  with pytest.raises(
+    ValueError, match=r"test.jsonl has 83 usable rows.*num_rows\['test'\] = 40"
+  ):
+    suite('amc23', path).num_prompts('test')
+  assert suite('amc23', path, rows=83).num_prompts('test') == 83
+
+
+def test_what_is_missing_is_named(tmp_path):
+  path = write(tmp_path / 'test.jsonl', {'question': 'P', 'answer': '1'}, 30)
+  with pytest.raises(
+    ValueError,
+    match=r"test.jsonl:1: field 'problem' is missing; present: \['answer', 'qu",
+  ):
+    suite('aime24', path).num_prompts('test')
+  task = suite('aime24', path, question='{question}')
+  assert task.num_prompts('test') == 30
+  with pytest.raises(FileNotFoundError, match='no such data file: /gone.jsonl'):
+    suite('aime24', '/gone.jsonl').num_prompts('test')
+  with pytest.raises(ValueError, match='none of aime24, aime25'):
+    suite('aime2024', path)
