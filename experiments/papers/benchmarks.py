@@ -1,5 +1,7 @@
 """Sets of problems that several recipes are measured on, as published."""
 
+from typing import Any
+
 from experiments.papers.recipe import DataSource
 
 _SIMPLERL = 'cf1c7858bfc145a27aa733e75d930d34f0d318a6'
@@ -46,7 +48,7 @@ def verl_rows(
   name: str, repository: str, revision: str, path: str, **fields
 ) -> DataSource:
   """Rows in verl's schema, whose prompts end with the instruction to box."""
-  given = {'suffix': BOXED, 'columns': VERL} | fields
+  given: dict[str, Any] = {'suffix': BOXED, 'columns': VERL} | fields
   return DataSource(
     name=name,
     repository=repository,

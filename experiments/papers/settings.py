@@ -29,7 +29,7 @@ def sizes(name: str) -> ModelConfig:
 
 def model(name: str, **fields: Any) -> ModelSource:
   """A model of the hub, computed in bfloat16, with layers computed twice."""
-  given = {'compute_dtype': 'bfloat16', 'remat': True} | fields
+  given: dict[str, Any] = {'compute_dtype': 'bfloat16', 'remat': True} | fields
   return ModelSource(path=model_path(name), config=sizes(name), **given)
 
 
