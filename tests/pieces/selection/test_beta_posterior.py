@@ -21,12 +21,12 @@ def test_posterior_by_hand(wins):
   np.testing.assert_allclose([state['a'][1], state['b'][1]], [6, 8])
 
 
-def test_prior_and_bounds_by_hand(told):
+def test_prior_and_bounds_by_hand(observed):
   """a0 = 2, b0 = 3, decay .5. Rewards 3, -1, .5, 0 count as 1, 0, .5, 0: 1.5 of
   4, so a = 1 + 1 + 1.5 and b = 1.5 + 1.5 + 2.5."""
   selector = selection.BetaPosterior(prior_success=2.0, prior_failure=3.0)
   rewards = np.array([[3.0, -1.0, 0.5, 0.0]], np.float32)
-  state = selector.observe(selector.init(1), np.array([0]), told(rewards))
+  state = selector.observe(selector.init(1), np.array([0]), observed(rewards))
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [3.5, 5.5])
 
 
@@ -39,21 +39,21 @@ def test_fixed_point(wins):
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [13, 5], rtol=1e-5)
 
 
-def test_failed_verifications_do_not_count(told):
+def test_failed_verifications_do_not_count(observed):
   """NaN is not a loss: 1 success of 2 known."""
   selector = selection.BetaPosterior(decay=1.0)
   rewards = np.array([[1.0, np.nan, 0.0, np.nan]], np.float32)
-  state = selector.observe(selector.init(1), np.array([0]), told(rewards))
+  state = selector.observe(selector.init(1), np.array([0]), observed(rewards))
   np.testing.assert_allclose([state['a'][0], state['b'][0]], [2, 2])
 
 
-def test_success_may_be_what_is_right(told):
+def test_success_may_be_what_is_right(observed):
   """Rewards of .2, all right: 4 successes of 4 instead of .8."""
   rewards = [[0.2, 0.2, 0.2, 0.2]]
   for success, expected in (('reward', [1.8, 4.2]), ('right', [5.0, 1.0])):
     selector = selection.BetaPosterior(success=success)
     state = selector.init(1)
-    state = selector.observe(state, np.array([0]), told(rewards, right=1.0))
+    state = selector.observe(state, np.array([0]), observed(rewards, right=1.0))
     np.testing.assert_allclose([state['a'][0], state['b'][0]], expected)
 
 

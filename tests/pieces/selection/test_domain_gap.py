@@ -22,33 +22,33 @@ def domains(found, count):
   return np.bincount(np.asarray(found) % count, minlength=count).tolist()
 
 
-def test_one_batch_by_hand(told):
+def test_one_batch_by_hand(observed):
   """Means .2 and .8 of goal 1: gaps .8 and .2, e^(.6 / .3) = 7.389056 to 1."""
   selector, state = at([0.5, 0.5], memory=1, every=1)
   reward = [[0.2, 0.2], [0.8, 0.8]]
-  state = selector.observe(state, np.arange(2), told(reward))
+  state = selector.observe(state, np.arange(2), observed(reward))
   np.testing.assert_allclose(state['share'], [0.880797, 0.119203], rtol=1e-5)
 
 
-def test_older_batches_count_less(told):
+def test_older_batches_count_less(observed):
   """Goal (1 + 1/2) / 2 = .75. Means (1 + 2/2) / 4 = .5 and (2 + 1/2) / 4 =
   .625: gaps .25 and .125, e^(.125 / .3) = 1.516890 to 1."""
   selector, state = at([0.5, 0.5], memory=2, every=2)
-  state = selector.observe(state, np.arange(2), told([[1, 1], [0, 1]]))
+  state = selector.observe(state, np.arange(2), observed([[1, 1], [0, 1]]))
   np.testing.assert_array_equal(state['share'], [0.5, 0.5])
-  state = selector.observe(state, np.arange(2), told([[1, 0], [1, 1]]))
+  state = selector.observe(state, np.arange(2), observed([[1, 0], [1, 1]]))
   np.testing.assert_allclose(state['share'], [0.602685, 0.397315], rtol=1e-5)
   assert not state['rewards'].any() and not state['samples'].any()
 
 
-def test_defaults_by_hand(told):
+def test_defaults_by_hand(observed):
   """Goal (1 + 1/2 + 1/3 + 1/4) / 4 = .520833; of eight batches the last four
   are kept, in which domain 1 has mean .520833 and no gap: e^(.520833 / .3)."""
   selector, state = at([0.5, 0.5])
   for batch in range(8):
     before = state
     right = float(batch >= 4)
-    state = selector.observe(state, np.arange(2), told([[0], [right]]))
+    state = selector.observe(state, np.arange(2), observed([[0], [right]]))
     if batch < 7:
       np.testing.assert_array_equal(state['share'], [0.5, 0.5])
   assert before['samples'].sum() == 8
@@ -56,42 +56,46 @@ def test_defaults_by_hand(told):
   np.testing.assert_allclose(state['share'][0], expected, rtol=1e-5)
 
 
-def test_goal_and_temperature_by_hand(told):
+def test_goal_and_temperature_by_hand(observed):
   """Goal .5: gaps .3 and 0; e^(.3 / .6) = 1.648721 to 1."""
   selector, state = at([0.5, 0.5], memory=1, every=1, goal=0.5, tau=0.6)
-  state = selector.observe(state, np.arange(2), told([[0.2], [0.8]]))
+  state = selector.observe(state, np.arange(2), observed([[0.2], [0.8]]))
   np.testing.assert_allclose(state['share'][0], 0.622459, rtol=1e-5)
 
 
-def test_without_a_gap_shares_are_equal(told):
+def test_without_a_gap_shares_are_equal(observed):
   """E0: of equal rewards, of a goal of 0, of rewards above the goal."""
   for goal, reward in ((1.0, [0.3, 0.3]), (0.0, [0.0, 1.0]), (0.5, [1.0, 0.6])):
     selector, state = at([0.9, 0.1], memory=1, every=1, goal=goal)
-    state = selector.observe(state, np.arange(2), told(np.array([reward]).T))
+    state = selector.observe(
+      state, np.arange(2), observed(np.array([reward]).T)
+    )
     np.testing.assert_array_equal(state['share'], [0.5, 0.5])
 
 
-def test_failed_and_absent_do_not_count(told):
+def test_failed_and_absent_do_not_count(observed):
   """NaN is not a sample; a domain without any counts as unsolved."""
   selector, state = at([0.5, 0.5], memory=1, every=1)
   found = selector.observe(
-    state, np.arange(2), told([[0.2, np.nan], [0.8] * 2])
+    state, np.arange(2), observed([[0.2, np.nan], [0.8] * 2])
   )
   np.testing.assert_allclose(found['share'][0], 0.880797, rtol=1e-5)
   for ids, reward in (([1], [[0.4]]), ([0, 1], [[np.nan], [0.4]])):
-    found = selector.observe(state, np.asarray(ids), told(reward))
+    found = selector.observe(state, np.asarray(ids), observed(reward))
     expected = 1 / (1 + np.exp(-0.4 / 0.3))
     np.testing.assert_allclose(found['share'][0], expected, rtol=1e-5)
-  nobody = selector.observe(state, np.arange(2), told([[np.nan], [np.nan]]))
+  nobody = selector.observe(state, np.arange(2), observed([[np.nan], [np.nan]]))
   np.testing.assert_array_equal(nobody['share'], [0.5, 0.5])
 
 
-def test_order_does_not_matter(told):
+def test_order_does_not_matter(observed):
   """E1: of prompts and of samples."""
   selector, state = at([0.25] * 4, memory=1, every=1)
   reward = np.array([[1, 0, 0.5], [0, 0, 0.25], [1, 1, 0], [0, 1, 1]])
-  one = selector.observe(state, np.arange(4), told(reward))
-  back = selector.observe(state, np.arange(4)[::-1], told(reward[::-1, ::-1]))
+  one = selector.observe(state, np.arange(4), observed(reward))
+  back = selector.observe(
+    state, np.arange(4)[::-1], observed(reward[::-1, ::-1])
+  )
   np.testing.assert_allclose(one['share'], back['share'], rtol=1e-6)
 
 

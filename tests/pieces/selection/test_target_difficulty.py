@@ -18,22 +18,24 @@ def at(target, levels=3, size=9):
   return selector, {**state, 'target': jnp.float32(target)}
 
 
-def test_target_by_hand(told):
+def test_target_by_hand(observed):
   """.5 tanh(2 (.75 - .5)) = .2311; all wrong: .5 tanh(-1) = -.3808, to 0; all
   right from .9: .9 + .3808 is cut at 1."""
   selector, state = at(0.0)
-  state = selector.observe(state, np.arange(2), told([[1, 1], [1, 0]]))
+  state = selector.observe(state, np.arange(2), observed([[1, 1], [1, 0]]))
   np.testing.assert_allclose(state['target'], 0.231059, rtol=1e-5)
-  state = selector.observe(state, np.arange(2), told([[0, 0], [0, 0]]))
+  state = selector.observe(state, np.arange(2), observed([[0, 0], [0, 0]]))
   assert state['target'] == 0.0
   _, state = at(0.9)
-  assert selector.observe(state, np.arange(1), told([[1, 1]]))['target'] == 1.0
+  assert (
+    selector.observe(state, np.arange(1), observed([[1, 1]]))['target'] == 1.0
+  )
 
 
-def test_constants_by_hand(told):
+def test_constants_by_hand(observed):
   """.2 tanh(4 (.5 - .25)) = .2 tanh(1) = .15232."""
   selector = selection.TargetDifficulty(step=0.2, sensitivity=4.0, goal=0.25)
-  state = selector.observe(selector.init(2), np.arange(1), told([[1, 0]]))
+  state = selector.observe(selector.init(2), np.arange(1), observed([[1, 0]]))
   np.testing.assert_allclose(state['target'], 0.152319, rtol=1e-5)
 
 
@@ -63,30 +65,32 @@ def test_equal_prompts_are_drawn_at_random_by_batch():
   assert len(set(first.tolist())) == 20
 
 
-def test_failed_verifications_do_not_count(told):
+def test_failed_verifications_do_not_count(observed):
   """Rewards 1, NaN: the mean is 1; without any judged sample nothing moves."""
   selector, state = at(0.3)
-  one = selector.observe(state, np.arange(1), told([[1, np.nan]]))
+  one = selector.observe(state, np.arange(1), observed([[1, np.nan]]))
   np.testing.assert_allclose(one['target'], 0.3 + 0.380797, rtol=1e-5)
-  none = selector.observe(state, np.arange(1), told([[np.nan, np.nan]]))
+  none = selector.observe(state, np.arange(1), observed([[np.nan, np.nan]]))
   np.testing.assert_allclose(none['target'], 0.3)
 
 
-def test_success_may_be_right(told):
+def test_success_may_be_right(observed):
   """Rewards of -1 with right responses raise the target as rewards of 1 do."""
   selector = selection.TargetDifficulty(success='right')
   state = selector.observe(
-    selector.init(2), np.arange(1), told([[-1, -1]], right=1.0)
+    selector.init(2), np.arange(1), observed([[-1, -1]], right=1.0)
   )
   np.testing.assert_allclose(state['target'], 0.380797, rtol=1e-5)
 
 
-def test_order_of_samples_does_not_matter(told):
+def test_order_of_samples_does_not_matter(observed):
   """The mean is over all of the batch."""
   selector, state = at(0.4)
   rewards = np.array([[1.0, 0.0, 0.25], [0.5, 0.75, 0.0]], np.float32)
-  one = selector.observe(state, np.arange(2), told(rewards))
-  other = selector.observe(state, np.arange(2)[::-1], told(rewards[::-1, ::-1]))
+  one = selector.observe(state, np.arange(2), observed(rewards))
+  other = selector.observe(
+    state, np.arange(2)[::-1], observed(rewards[::-1, ::-1])
+  )
   np.testing.assert_allclose(one['target'], other['target'], rtol=1e-6)
 
 
