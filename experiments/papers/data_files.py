@@ -183,7 +183,7 @@ def converted(
 
 
 def sha256(path: str) -> str:
-  """Of the content of a file."""
+  """The digest of the content of a file."""
   digest = hashlib.sha256()
   with open(path, 'rb') as file:
     while block := file.read(1 << 20):

@@ -177,7 +177,7 @@ class Recipe:
     table, with the reason.
   columns: of the table, in its order. evaluation: column -> benchmark; missing:
     column -> why there is none; average: the column that the paper calls the
-    average, or ''.
+    average, or '', of the columns `averaged`, or of all others.
   published: (row, column) -> number as printed, in the paper's own units; rows
     that are in no other field are references, as the model before training.
   protocol: the paper's decoding, in words. prompts: (text, source, licence) of
@@ -205,6 +205,7 @@ class Recipe:
   follows: str
   stop: str
   average: str = ''
+  averaged: tuple[str, ...] = ()
   missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
   left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
   prompts: tuple[tuple[str, str, str], ...] = ()

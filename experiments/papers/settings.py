@@ -1,6 +1,6 @@
 """What the configurations of recipes have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -10,8 +10,9 @@ from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
-from rl_jax.tasks.evaluation_set import EvaluationSet
+from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 
+AVERAGE = 'paper'  # evaluation/average/paper
 # Names on the Hugging Face hub whose sizes are those of another preset.
 _SIZES = {'rho-1b-sft-GSM8K': 'TinyLlama-1.1B'}
 
@@ -52,6 +53,7 @@ def task(
   *,
   extract: str = 'boxed',
   verifier: str = 'math',
+  last_characters: int | None = None,
 ) -> QuestionAnswer:
   """Converted rows in the prompt of the paper, by its grader."""
   return QuestionAnswer(
@@ -59,50 +61,49 @@ def task(
     template=template,
     extract=extract,
     verifier=verifier,
+    last_characters=last_characters,
   )
 
 
 def evaluation(
-  benchmarks: Mapping[str, Benchmark], train_task: QuestionAnswer, *, every: int
+  benchmarks: Mapping[str, Benchmark],
+  train_task: QuestionAnswer,
+  *,
+  every: int,
+  averaged: Sequence[str] = (),
 ) -> EvaluationConfig:
   """All problems of every benchmark, in the prompt and by the grader of a task.
 
-  A configuration has one decoding for all sets: that of the benchmark with most
-  samples. The greedy response of each is measured, too.
+  averaged: columns of the paper's average, evaluation/average/paper; none: all.
   """
-  first = most_samples(benchmarks)
   sets = tuple(
     EvaluationSet(
       column,
       split='test',
       task=dataclasses.replace(train_task, sources={'test': one.data.file}),
+      num_samples=one.samples,
+      greedy=not one.samples,
+      temperature=one.temperature if one.samples else None,
+      top_p=one.top_p if one.samples else None,
+      max_response_tokens=one.max_tokens,
     )
     for column, one in benchmarks.items()
+  )
+  metrics = tuple(
+    f'{column}/{accuracy(benchmarks[column].samples)}'
+    for column in averaged or benchmarks
   )
   return EvaluationConfig(
     every=every,
     split=None,
     sets=sets,
+    averages=(SetAverage(AVERAGE, metrics),),
+    intervals=True,
     num_prompts=2048,
     batch_prompts=64,
-    num_samples=first.samples,
-    temperature=first.temperature,
-    top_p=first.top_p,
-    max_response_tokens=first.max_tokens,
   )
 
 
-def most_samples(benchmarks: Mapping[str, Benchmark]) -> Benchmark:
-  """The benchmark whose decoding all have."""
-  return max(benchmarks.values(), key=_samples)
-
-
-def _samples(benchmark: Benchmark) -> int:
-  return benchmark.samples
-
-
-def metric(benchmarks: Mapping[str, Benchmark], column: str) -> str:
-  """The metric of metrics.jsonl that a column of the table shows."""
-  if not benchmarks[column].samples:
-    return f'evaluation/{column}/pass_at_1'
-  return f'evaluation/{column}/avg_at_{most_samples(benchmarks).samples}'
+def accuracy(samples: int) -> str:
+  """The metric of a set that is sampled so often, or decoded greedily."""
+  return f'avg_at_{samples}' if samples else 'pass_at_1'

@@ -58,13 +58,11 @@ SIZES = {
   'evaluation.every': 2,
   'evaluation.num_prompts': 4,
   'evaluation.batch_prompts': 4,
-  'evaluation.max_response_tokens': 8,
   'verifier.num_workers': 1,
 }
 
 _OF_ROWS = {
-  *('model.path', 'task.sources', 'rollout.group_size'),
-  *('evaluation.num_samples', 'model.lora_rank'),
+  *('model.path', 'task.sources', 'rollout.group_size', 'model.lora_rank'),
 }
 
 
@@ -86,13 +84,21 @@ def sweep(
       'model.path': where['model'],
       'task.sources': repr({'train': where[config_source(recipe, config)]}),
       'rollout.group_size': min(config.rollout.group_size, 4),
-      'evaluation.num_samples': min(config.evaluation.num_samples, 2),
     }
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
+    by_set = {}
     for i, one in enumerate(config.evaluation.sets):
+      path, samples = f'evaluation.sets.{i}', min(one.num_samples, 2)
       file = where[recipe.evaluation[one.name].data.name]
-      small[f'evaluation.sets.{i}.task.sources'] = repr({'test': file})
+      small[f'{path}.task.sources'] = repr({'test': file})
+      small[f'{path}.num_samples'] = samples
+      small[f'{path}.max_response_tokens'] = 8
+      by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
+    (average,) = config.evaluation.averages
+    names = [name.partition('/')[0] for name in average.metrics]
+    metrics = tuple(by_set[name] for name in names)
+    small['evaluation.averages.0.metrics'] = repr(metrics)
     found += [
       setting(paper, row)
       | small
@@ -118,9 +124,7 @@ def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
   }
   sized = {*SIZES, *_OF_ROWS, *own}
   return {
-    name
-    for name in setting
-    if name in sized or name.startswith('evaluation.sets.')
+    name for name in setting if name in sized or name.startswith('evaluation.')
   }
 
 

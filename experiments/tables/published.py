@@ -1,10 +1,12 @@
 """The table of a recipe: what was published, and what was run here.
 
-A number of ours is the last evaluation of a run at the scale of the paper, the
-mean over seeds with its 95% interval; a row that was never run says so.
+A number of ours is the last evaluation of runs at the scale of the paper: the
+mean over seeds with its 95% interval, of one seed that over problems. A row
+that was never run says so.
 """
 
 from collections.abc import Mapping, Sequence
+import re
 from typing import Any
 
 import numpy as np
@@ -67,29 +69,29 @@ def command(paper: str, row: str) -> str:
 
 
 def _ours(recipe, column, lines) -> str:
-  """Mean and half of the interval, in percent; of the average that of sets."""
+  """The mean in percent and its interval; of one seed that over problems."""
   if not lines:
     return NOT_RUN
-  if column in recipe.missing:
+  if column in recipe.missing or (column == recipe.average and recipe.missing):
     return 'no data'
-  names = list(recipe.evaluation) if column == recipe.average else [column]
-  values = np.asarray(
-    [
-      100 * np.mean([_value(recipe, name, line['last']) for name in names])
-      for line in lines
-    ]
-  )
+  found = [_value(recipe, column, line['last']) for line in lines]
+  values = 100 * np.asarray([value for value, _ in found])
   low, high = intervals.mean_interval(values)
-  if np.isnan(low):
-    return f'{values.mean():.1f}'
-  return f'{values.mean():.1f} +- {(float(high) - float(low)) / 2:.1f}'
+  if len(values) == 1:
+    low, high = 100 * np.asarray(found[0][1])
+  text = f'{values.mean():.1f}'
+  return text if np.isnan(low) else f'{text} [{low:.1f}, {high:.1f}]'
 
 
 def _value(recipe, column, last):
-  """The metric of a column; a run in miniature has fewer samples."""
-  name = settings.metric(recipe.evaluation, column)
-  if name in last:
-    return last[name]
-  start = name.rpartition('_')[0] if 'avg_at' in name else name
-  found = [x for key, x in last.items() if key.startswith(start)]
-  return found[0] if found else np.nan
+  """(metric, its interval over problems) of a column, or NaN."""
+  nothing = (np.nan, np.nan)
+  if column == recipe.average:
+    return last.get(f'evaluation/average/{settings.AVERAGE}', np.nan), nothing
+  sampled = recipe.evaluation[column].samples
+  kind = r'avg_at_\d+' if sampled else 'pass_at_1'  # a miniature has fewer
+  for name, value in last.items():
+    if re.fullmatch(f'evaluation/{column}/{kind}', name):
+      ends = tuple(last.get(f'{name}_{end}', np.nan) for end in ('low', 'high'))
+      return value, ends
+  return np.nan, nothing

@@ -118,7 +118,7 @@ def test_every_binary_has_that_help_and_an_example(path):
   text, name = path.read_text(), path.relative_to(ROOT).with_suffix('')
   command = f'python -m {str(name).replace("/", ".")}'
   assert command in text.split('"""')[1]
-  assert 'configuration.run(main)' in text or 'argparse' in text
+  assert 'configuration.run(main' in text or 'argparse' in text
 
 
 def test_changes_are_applied_after_additions():

@@ -10,6 +10,7 @@ import shlex
 import pytest
 
 from experiments.flags import configuration
+from experiments.papers import recipe as recipe_lib
 from experiments.sweeps import grid
 from experiments.sweeps import runs as sweep_runs
 from rl_jax import config as config_lib
@@ -136,7 +137,8 @@ def check(binary: str, arguments: list[str]) -> None:
   if any(text in arguments for text in PLACEHOLDERS):
     return
   if 'paper' in options:
-    assert options['paper'] in PAPERS
+    recipe = binary in ('data', 'plan') or 'scale' in options
+    assert options['paper'] in (recipe_lib.names() if recipe else PAPERS)
   if binary == 'sweep' and 'config' in options:
     method, seeds = options.get('method', 'grpo'), options.get('seeds')
     settings = grid.settings(

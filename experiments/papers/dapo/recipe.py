@@ -35,8 +35,9 @@ def get_config(method: Method) -> ExperimentConfig:
   task = settings.task(
     TRAIN,
     ChatTemplate(user=USER),
-    extract='last_number',
+    extract='answer_line',
     verifier='number',
+    last_characters=300,
   )
   return ExperimentConfig(
     iterations=300,
@@ -102,7 +103,7 @@ RECIPE = Recipe(
   },
   protocol='mean of 32 samples, temperature 1.0, top_p 0.7, 20480 tokens',
   follows='released code',
-  stop='300 rollouts, which no file states: its epochs are no limit',
+  stop='300 rollouts, which no file states; an epoch count does not end it',
   prompts=(
     (
       USER,
@@ -120,8 +121,7 @@ RECIPE = Recipe(
   },
   unverified=('300 rollouts', 'the name of the model on the hub'),
   weaker=(
-    'the last number of the response is graded, not that of its last line '
-    '"Answer:" within 300 characters',
+    'answers are compared as numbers, not as texts without units and LaTeX',
     'a round of dynamic sampling draws 512 prompts, not 1536',
   ),
   traps=(

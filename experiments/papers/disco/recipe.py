@@ -83,7 +83,9 @@ TABLE = {
 
 def get_config(method: Method) -> ExperimentConfig:
   """128 prompts of 8 samples, four updates, responses of 8192 tokens."""
-  task = settings.task(TRAIN, ChatTemplate(user=USER))
+  task = settings.task(
+    TRAIN, ChatTemplate(user=USER), extract='boxed_after_think'
+  )
   return ExperimentConfig(
     iterations=1400,
     task=task,
@@ -160,8 +162,8 @@ RECIPE = Recipe(
     'columns and number of rows of the training file',
   ),
   weaker=(
-    'a box inside the thoughts is accepted, too: the released grader reads '
-    'what follows </think> only',
+    'answers are graded by `math`, which accepts and refuses some forms that '
+    'the released grader does not',
   ),
   traps=(
     'Loss and constraint are computed within a gathered microbatch of 4 groups '

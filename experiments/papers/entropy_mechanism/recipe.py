@@ -151,8 +151,7 @@ RECIPE = Recipe(
     'licences of the data set and of the two prompts',
   ),
   weaker=(
-    'one decoding for all benchmarks: those that the paper decodes greedily '
-    'have their greedy response, and are sampled, too',
+    'no average of ours: it would lack OMNI-MATH',
     'answers are graded by `math`, which accepts and refuses some forms that '
     'prime_math does not',
   ),
@@ -162,7 +161,7 @@ RECIPE = Recipe(
     'With one update a rollout KL-Cov does nothing.',
     'The released scripts pass a dual clip of 10 that is commented out.',
     'The average of the paper is not the mean of its row: 38.6, not 39.1.',
-    'Training was stopped by hand; an epoch count is no limit.',
+    'Training was stopped by hand; the number of epochs does not end it.',
     'The file of 17,000 problems has each about a hundred times.',
   ),
   pods=('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),

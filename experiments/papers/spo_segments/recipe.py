@@ -117,7 +117,7 @@ RECIPE = Recipe(
   },
   transcribed=('the numbers, from a figure',),
   unverified=(
-    'the sizes of the model, for which those of TinyLlama-1.1B stand',
+    'the sizes of the model, taken to be those of TinyLlama-1.1B',
     'segments of 30 tokens in the tree',
     'the number of prompts of the tree: 16 questions, 1024 episodes',
   ),

@@ -70,8 +70,9 @@ def get_config(method: Method) -> ExperimentConfig:
   task = settings.task(
     TRAIN,
     ChatTemplate(user=PROMPT),
-    extract='hash',
-    verifier='decimal',
+    extract='hash_number',
+    verifier='text',
+    last_characters=300,
   )
   return ExperimentConfig(
     iterations=435,
@@ -161,8 +162,8 @@ RECIPE = Recipe(
     "Qwen's default system message, which the chat template adds",
   ),
   weaker=(
-    'numbers are compared as decimals, not as texts without commas, and '
-    'anywhere in the response, not in its last 300 characters',
+    'the mark #### and its number were compared with the released grader on '
+    'rows by hand only',
   ),
   traps=(
     'The strictly parsed accuracy starts near 0, not at 49.6: .013 after 10 '
