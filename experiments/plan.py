@@ -8,6 +8,8 @@
     --target=tpu:v5e:2x4
   python -m experiments.plan --config=configs/qwen2p5_7b_gsm8k.py
     --target=gpu:h100:1x8x8 --json=plan.json
+  python -m experiments.plan --paper=entropy_mechanism --row=clip_cov
+    --target=gpu:h100:1x1x8
 
 With --target the stages are compiled by the compilers of these accelerators,
 which run on any machine; `make plan-environment` installs them beside the plain
@@ -28,6 +30,8 @@ from absl import app, flags
 import jax
 
 from experiments.flags import configuration, outputs
+from experiments.flags.fields import once
+from experiments.papers import recipe as recipe_lib
 from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
 from rl_jax.planning import (
@@ -66,7 +70,9 @@ _COMPILE = flags.DEFINE_bool('compile', True, 'Also compile.')
 _RESPONSES = flags.DEFINE_list(
   'responses', ['512', '2048', '8192'], 'Response lengths of the last table.'
 )
-configuration.define_flags()
+_PAPER = flags.DEFINE_string('paper', '', 'A recipe instead of --config.')
+_ROW = flags.DEFINE_string('row', '', 'Of --paper. Default: its first row.')
+configuration.define_flags(required=False)
 
 
 def mesh_config(config, devices: int) -> mesh_lib.MeshConfig:
@@ -133,6 +139,27 @@ def response_lengths() -> tuple[int, ...]:
   return tuple(map(int, texts))
 
 
+def chosen_config():
+  """The configuration of --config, or of a row of --paper with --set."""
+  if not _PAPER.value:
+    if flags.FLAGS.config is None or _ROW.value:
+      raise ValueError('give --config, or --paper and, if you like, --row')
+    return configuration.from_flags()
+  if flags.FLAGS.config is not None or flags.FLAGS.method is not None:
+    raise ValueError(
+      '--paper has its configuration: give no --config, --method'
+    )
+  row = _ROW.value or next(iter(recipe_lib.load(_PAPER.value).rows))
+  config = recipe_lib.experiment(_PAPER.value, row)
+  return configuration.changed(config, once(flags.FLAGS.set))
+
+
+def _stated():
+  """Hours and hardware as the authors of the recipe state them."""
+  recipe = recipe_lib.load(_PAPER.value)
+  return f'{recipe.hours or "not stated"}; {recipe.hardware or "not stated"}'
+
+
 def main(argv):
   """Plans one iteration and prints the tables."""
   if len(argv) > 1:
@@ -147,7 +174,7 @@ def main(argv):
   jax.config.update('jax_platforms', 'cpu')
   if accelerators is None:
     jax.config.update('jax_num_cpu_devices', count)
-  config = configuration.from_flags()
+  config = chosen_config()
   config = dataclasses.replace(config, mesh=mesh_config(config, count))
   config_lib.validate(config)
   devices = accelerators.devices() if accelerators else None
@@ -182,6 +209,8 @@ def main(argv):
   else:
     print('Not compiled: bytes sent are not counted.\n')
   print(plan_tables.roofline(bounds, peaks, name))
+  if _PAPER.value:
+    print(plan_tables.whole_run(config, bounds, peaks, count, _stated()))
   rows = roofline.fitting(config, 24e9, responses)
   print(plan_tables.fits(rows, responses, config))
   if _JSON.value:

@@ -7,11 +7,17 @@
   python -m experiments.sweep --paper=NAME --workdir=DIR --processes=4
   python -m experiments.sweep --paper=NAME --workdir=DIR --shard=0/8
   python -m experiments.sweep --paper=NAME --workdir=DIR --launch=slurm
+  python -m experiments.sweep --paper=NAME --scale=paper --rows=clip_cov,kl_cov
+    --seeds=3 --workdir=DIR
+  python -m experiments.sweep --paper=NAME --scale=tiny --workdir=DIR
 
 --config, --method and each --set take values separated by commas; a run is made
 of every combination, with every seed. Commas in brackets or quotes separate
 nothing: (1,2),(3,4) are two values. --add is the same for all runs. --paper
-runs experiments/papers/NAME/sweep.py. --dry_run prints the runs and their
+runs experiments/papers/NAME/sweep.py, and with --scale the rows of
+experiments/papers/NAME/recipe.py: paper, as published, on the data that
+`experiments.data` fetches; tiny, two iterations of a tiny model on rows written
+by hand, to try the recipe. --dry_run prints the runs and their
 state.
 
 Finished runs are skipped, interrupted ones are continued. Each finished run
@@ -37,7 +43,7 @@ import sys
 from absl import app, flags
 
 from experiments.flags import configuration
-from experiments.sweeps import children, cluster_jobs, grid
+from experiments.sweeps import children, cluster_jobs, grid, recipes
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.runtime import stop_signal
 
@@ -46,6 +52,10 @@ _CONFIG = flags.DEFINE_string('config', '', 'configs/NAME.py, or several.')
 _METHOD = flags.DEFINE_string('method', 'grpo', 'One, several, or all.')
 _SET = flags.DEFINE_multi_string('set', [], 'PATH=VALUE,VALUE,...; repeated.')
 _ADD = flags.DEFINE_multi_string('add', [], 'PATH=Class(field=literal).')
+_SCALE = flags.DEFINE_enum(
+  'scale', '', ['', *recipes.SCALES], "Of --paper: its recipe's rows, so large."
+)
+_ROWS = flags.DEFINE_list('rows', [], 'Rows of the recipe. Default: all.')
 _SEEDS = flags.DEFINE_integer('seeds', None, 'Seeds 0, 1, ... of each cell.')
 _DRY = flags.DEFINE_bool('dry_run', False, 'Print the runs and their state.')
 _WORKDIR = flags.DEFINE_string('workdir', None, 'DIR.', required=True)
@@ -74,7 +84,19 @@ def source() -> tuple[list[sweep_runs.Run], tuple[str, ...]]:
   grid_flags += [f'--method={_METHOD.value}'] if _METHOD.present else []
   grid_flags += [f'--set={text}' for text in _SET.value]
   grid_flags += [f'--add={text}' for text in _ADD.value]
-  grid_flags += [f'--seeds={_SEEDS.value}'] if _SEEDS.present else []
+  seeds = [f'--seeds={_SEEDS.value}'] if _SEEDS.present else []
+  if _ROWS.value and not _SCALE.value:
+    raise ValueError('--rows are of a recipe: give --paper and --scale')
+  if _SCALE.value:
+    if grid_flags or not _PAPER.value:
+      raise ValueError('--scale is of --paper: give its name, and no --config')
+    words = [f'--paper={_PAPER.value}', f'--scale={_SCALE.value}']
+    words += [f'--rows={",".join(_ROWS.value)}'] if _ROWS.value else []
+    members = recipes.members(
+      _PAPER.value, _SCALE.value, _ROWS.value, _SEEDS.value, _WORKDIR.value
+    )
+    return members, (*words, *seeds)
+  grid_flags += seeds
   if bool(_PAPER.value) == bool(grid_flags):
     raise ValueError('give either --paper, or --config with --method and --set')
   imports = [f'--import={text}' for text in flags.FLAGS['import'].value or ()]
@@ -137,6 +159,8 @@ def main(argv):
       raise ValueError(f'these parts failed: {", ".join(failed)}')
     check_any(members, workdir)
   else:
+    if _SCALE.value == 'paper':
+      recipes.check_files(_PAPER.value, members)
     mine = sweep_runs.shard(parts, _SHARD.value)
     sweep_runs.execute_all(mine, workdir, _JITTED.value, _BY_STAGES.value)
     print(sweep_runs.progress(members, workdir))

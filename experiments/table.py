@@ -4,9 +4,13 @@
     --metric=reward/mean --baseline=method=reinforce --format=markdown
   python -m experiments.table --paper=bandit_methods
   python -m experiments.table --paper=bandit_methods --update
+  python -m experiments.table --paper=entropy_mechanism --scale=paper
+    --workdir=runs/entropy_mechanism
 
 With --paper the tables of a paper are made from its committed results; --update
-writes them into its README.md instead of printing them.
+writes them into its README.md instead of printing them. With --scale the table
+is that of a recipe (papers that have no sweep have no other): published
+numbers, ours of the sweep in --workdir or "not run", hardware and command.
 Otherwise there is one row for each setting in DIR/results.jsonl, without the
 seed. Intervals are 95% by Student's t over seeds; a difference to the baseline
 is paired by seed. Its p-value is adjusted for the number of rows (Benjamini and
@@ -27,7 +31,10 @@ import sys
 from absl import flags
 
 from experiments.flags import configuration, outputs
-from experiments.tables import cells, leaderboard, result_checks
+from experiments.papers import recipe as recipe_lib
+from experiments.sweeps import recipes
+from experiments.sweeps import runs as sweep_runs
+from experiments.tables import cells, leaderboard, published, result_checks
 from experiments.tables import papers as paper_tables
 from rl_jax.records import metrics
 
@@ -35,6 +42,9 @@ _WORKDIR = flags.DEFINE_string(
   'workdir', '', 'Directory of a sweep, or a JSONL.'
 )
 _PAPER = flags.DEFINE_string('paper', '', 'Read its committed results.')
+_SCALE = flags.DEFINE_enum(
+  'scale', '', ['', *recipes.SCALES], 'Of --paper: the table of its recipe.'
+)
 _UPDATE = flags.DEFINE_bool('update', False, 'Of --paper: its README.md.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the last row.')
 _BASELINE = flags.DEFINE_string('baseline', None, 'Row name, as KEY=VALUE.')
@@ -57,6 +67,11 @@ _MIXED = flags.DEFINE_bool(
 def main(argv):
   """Prints the table."""
   del argv
+  if _of_recipe():
+    lines = published.runs_of(_PAPER.value, _WORKDIR.value)
+    found = published.cells(_PAPER.value, lines, _SCALE.value or 'paper')
+    print(cells.render(found, _FORMAT.value), end='')
+    return
   if bool(_WORKDIR.value) == bool(_PAPER.value):
     raise ValueError('give either --workdir or --paper')
   if _PAPER.value:
@@ -85,14 +100,23 @@ def main(argv):
     small = cells.excerpt(rows)
   else:
     values = cells.by_setting(rows, _METRIC.value)
-    found = cells.lines(values, _BASELINE.value, published(rows), mixed)
+    found = cells.lines(values, _BASELINE.value, published_numbers(rows), mixed)
     small = cells.excerpt(rows, _METRIC.value)
   if _EXCERPT.value:
     outputs.write_rows(_EXCERPT.value, map(metrics.to_json, small))
   print(cells.render(found, _FORMAT.value), end='')
 
 
-def published(rows: list[dict]) -> dict[str, float] | None:
+def _of_recipe() -> bool:
+  """Whether the table is that of a recipe."""
+  if _SCALE.value and not _PAPER.value:
+    raise ValueError('--scale is of --paper: give its name')
+  paper = _PAPER.value
+  only = paper in recipe_lib.names() and paper not in sweep_runs.papers()
+  return bool(_SCALE.value) or only
+
+
+def published_numbers(rows: list[dict]) -> dict[str, float] | None:
   """The numbers of --published.
 
   Raises: ValueError for a file that holds no object, or names no row.

@@ -17,6 +17,7 @@ import typing
 from typing import Any
 
 from rl_jax import user_modules
+from rl_jax.former_names import RENAMED
 
 # Where --add and --set look for the classes of pieces.
 PIECE_MODULES = (
@@ -39,20 +40,6 @@ PIECE_MODULES = (
   'rl_jax.tasks',
   'rl_jax.worlds',
 )
-# Names of earlier versions -> those of today: of a class, and (class of today,
-# name) of a field. Files, --set and --add may use them; digests still do.
-RENAMED: dict[str | tuple[str, str], str] = {
-  'Given': 'RecordedPairs',
-  'Logged': 'RecordedResponse',
-  'LoggedEpisodes': 'RecordedEpisodes',
-  'LoggedMoves': 'RecordedMoves',
-  'ToldKeyDoor': 'NarratedKeyDoor',
-  ('Arms', 'told'): 'observed',
-  ('BracketPrograms', 'num_logged'): 'num_recorded',
-  ('RecordedEpisodes', 'num_logged'): 'num_recorded',
-  ('RecordedWalks', 'num_logged'): 'num_recorded',
-  ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
-}
 # Names of fields in other libraries (TRL, verl, OpenRLHF) -> ours.
 FOREIGN = {
   'adam_beta1': 'optimizer.b1',
@@ -407,6 +394,15 @@ def _is_piece(value):
   return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
+def _asks_for_pieces(hint):
+  """Whether a field holds a piece of a role, or a tuple of them."""
+  classes = typing.get_args(hint) or (hint,)
+  return any(
+    isinstance(x, type) and x.__module__.startswith('rl_jax.pieces')
+    for x in classes
+  )
+
+
 def _checked_pieces(value, hint, path):
   """The value if it is a piece, None, or (where asked for) pieces in a tuple.
 
@@ -425,6 +421,9 @@ def _checked(value, old, hint, path) -> Any:
   """The value converted to the field's type, or a ValueError naming both."""
   if isinstance(value, int) and not -(2**63) <= value < 2**63:
     raise ValueError(f'{path}: {value} has more than 64 bits')
+  if _asks_for_pieces(hint):
+    # A piece of another role passes: the method says where its place is.
+    return _checked_pieces(value, typing.get_origin(hint) or hint, path)
   if hint is tuple or (hint is Any and (old is None or _is_piece(old))):
     return _checked_pieces(value, hint, path)
   if hint is Any or 'Array' in str(hint):
@@ -461,6 +460,8 @@ def check_types(config: Any, path: str = '') -> None:
     return
   for field in dataclasses.fields(config):
     value, hint = getattr(config, field.name), hints.get(field.name, Any)
+    if _asks_for_pieces(hint) and _is_piece(value):
+      continue  # the method says where its place is
     is_tuple = isinstance(value, tuple)
     kept = tuple(x for x in value if not _is_piece(x)) if is_tuple else value
     if field.init and 'Array' not in str(hint) and not _fits(kept, hint):

@@ -23,6 +23,8 @@ import traceback
 import types
 from typing import Any, ClassVar
 
+from rl_jax.former_names import RENAMED
+
 
 @dataclasses.dataclass(frozen=True)
 class UserFile:
@@ -332,10 +334,8 @@ def _where_today(error):
   missing = _MISSING.search(str(error))
   if not missing:
     return ''
-  from rl_jax import overrides  # which imports this module
-
   name = (missing[1] or missing[2]).rpartition('.')[2]
-  name = overrides.RENAMED.get(name, name)
+  name = RENAMED.get(name, name)
   root = os.path.dirname(os.path.abspath(__file__))
   found = []
   for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):

@@ -11,6 +11,7 @@ from configs.worlds import bandit
 from experiments.flags import configuration
 from rl_jax import overrides, serialization
 from rl_jax.overrides import add_piece, override
+from rl_jax.tasks import base
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 # As golden/make_former_names.py wrote them, before modules had their rooms.
@@ -107,3 +108,15 @@ def test_pieces_are_built_by_former_names(monkeypatch):
   config = bandit.get_config(grpo.get_method())
   added = add_piece(config, 'method.losses', 'Clipped(low=0.125)')
   assert added.method.losses[-1].clip_low == 0.125
+
+
+@pytest.mark.parametrize('former', overrides.RENAMED, ids=str)
+def test_names_of_today_are_there(former):
+  """No class or field of a former name remains, and those of today exist."""
+  known, today = serialization.known_classes(), overrides.RENAMED[former]
+  if isinstance(former, str):
+    known = {**vars(base), **known}  # base has what no file names
+    assert today in known and former not in known
+    return
+  fields = {field.name for field in dataclasses.fields(known[former[0]])}
+  assert today in fields and former[1] not in fields

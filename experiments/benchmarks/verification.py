@@ -32,6 +32,7 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging, RolloutConfig
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.runs import assembly
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import base
@@ -106,7 +107,7 @@ class Rollouts:
       judging=Judging(TextVerifier(pool)),
       key=self._key,
     )
-    return lambda: source.collect(self._params, Method(), 0, 0)
+    return lambda: source.collect(Draw(self._params, Method(), 0, 0))
 
 
 def main(argv):

@@ -1,7 +1,8 @@
 """Flags that choose a configuration, and functions that load one.
 
 --config is a name in configs/, a file anywhere with get_config(method), or a
-JSON file as experiment.json; --method a name in configs/methods or a file with
+JSON file as experiment.json, or papers/NAME, a recipe of experiments/papers;
+--method is a name in configs/methods or a file with
 get_method(). There is no other registry. Every binary has --import, for classes
 and functions of the user that its other files name.
 """
@@ -44,14 +45,18 @@ importlib.import_module('configs')
 sys.path.remove(str(ROOT))
 
 
-def define_flags() -> None:
-  """Defines --config, --method, --set, --add and --reward."""
+def define_flags(required: bool = True) -> None:
+  """Defines --config, --method, --set, --add and --reward.
+
+  required: whether --config must be given; programs that have another source
+  of a configuration call `from_flags` only without it.
+  """
   flags.DEFINE_string(
     'config',
     None,
     'configs/NAME.py or a file of yours with get_config(method), also with '
     '@VARIANT, or a JSON file such as the experiment.json of a run.',
-    required=True,
+    required=required,
   )
   flags.DEFINE_string(
     'method',
@@ -181,13 +186,25 @@ def load_config(path: str, method: Method | None) -> ExperimentConfig:
     module, variant = None, ''
   else:
     path, variant = _split_variant(path)
-    name = path.removesuffix('.py').removeprefix('configs/')
-    name = name.removeprefix('worlds/').replace('/', '.')
-    module = _module('configs', name, 'config', path)
+    module = _config_module(path)
     config = _call(module, 'get_config', path, method)
   if not isinstance(config, ExperimentConfig):
     raise ValueError(f'{path}: expected an ExperimentConfig, got {config!r}')
   return _varied(config, module, path, variant) if variant else config
+
+
+def _config_module(path: str) -> Any:
+  """The module of a configuration, or that of a recipe: papers/NAME."""
+  if path.startswith('papers/'):
+    paper = path.removeprefix('papers/')
+    files = (ROOT / 'experiments' / 'papers').glob('*/recipe.py')
+    known = [file.parent.name for file in files]
+    if paper not in known:
+      raise ValueError(overrides.unknown_name('recipe', paper, known))
+    return importlib.import_module(f'experiments.papers.{paper}.recipe')
+  name = path.removesuffix('.py').removeprefix('configs/')
+  name = name.removeprefix('worlds/').replace('/', '.')
+  return _module('configs', name, 'config', path)
 
 
 def load_method(name: str) -> Method:

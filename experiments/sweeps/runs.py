@@ -186,7 +186,11 @@ def load(paper: str) -> list[Run]:
 
 def results(workdir: str) -> list[dict[str, Any]]:
   """The lines of results.jsonl; none if there is no such file."""
-  path = os.path.join(workdir, RESULTS)
+  return read_lines(os.path.join(workdir, RESULTS))
+
+
+def read_lines(path: str) -> list[dict[str, Any]]:
+  """The lines of a file as results.jsonl; none if there is no such file."""
   rows = metrics.read_jsonl(path) if os.path.exists(path) else []
   for number, row in enumerate(rows, start=1):
     if not (isinstance(row, dict) and 'digest' in row):

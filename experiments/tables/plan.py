@@ -147,6 +147,23 @@ def roofline(
   return '\n'.join(lines) + '\n'
 
 
+def whole_run(
+  config: ExperimentConfig,
+  bounds: list[roofline_lib.Bound],
+  card: roofline_lib.Card,
+  devices: int,
+  stated: str,
+) -> str:
+  """Hours to the last iteration by the roofline, beside those stated."""
+  seconds = sum(max(bound.seconds(card).values()) for bound in bounds)
+  hours = seconds * config.iterations / 3600
+  return (
+    f'All {config.iterations} iterations: at least {hours:.1f} hours, '
+    f'{hours * devices:.0f} device hours, without evaluations.\n'
+    f'As the authors state: {stated}.\n'
+  )
+
+
 def fits(
   rows: list[dict[Any, Any]],
   responses: tuple[int, ...],

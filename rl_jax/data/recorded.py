@@ -24,7 +24,7 @@ from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.rollouts.host_selector import PromptSelector
 from rl_jax.rollouts.prompts import OverlongPromptError, PromptSet
-from rl_jax.rollouts.rounds import Collected, Round
+from rl_jax.rollouts.rounds import Collected, Draw, Round
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
 from rl_jax.tasks import base
@@ -153,18 +153,10 @@ class RecordedSource:
     """The end of a response: the tokenizer's end tokens."""
     return make_stop(self.prompts.tokenizer, ())
 
-  def collect(
-    self,
-    params: Any,
-    method: Method,
-    first_serial: int,
-    policy_version: int,
-    sampling_params: Any = None,
-  ) -> Collected:
+  def collect(self, draw: Draw) -> Collected:
     """See Collector.collect: one round, of which no weights sample."""
-    del sampling_params
-    traj, done = self.rows(first_serial, policy_version)
-    traj, metrics = self.score(params, traj, method)
+    traj, done = self.rows(draw.first_serial, draw.policy_version)
+    traj, metrics = self.score(draw.params, traj, draw.method)
     return Collected(
       traj,
       metrics,

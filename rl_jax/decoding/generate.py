@@ -256,6 +256,8 @@ def prepare_weights(
   def one(path, spec, x):
     if 'norm' not in path[-1].key:
       x = x.astype(cfg.compute_dtype)
+      if not cfg.platform.is_cpu:  # or XLA gathers x in its own dtype
+        x = jax.lax.optimization_barrier(x)
     axes = (None if axis == 'width' else axis for axis in spec.logical_axes)
     return layout.constrain(x, *axes)
 

@@ -61,9 +61,8 @@ class Nothing(Loss, Weight, Credit, struct.PyTreeNode):
     """The reward or advantage as it is, weights of 1, or no loss."""
     if isinstance(ctx, CreditContext):
       return CreditOut(ctx.credit)
-    if self.slot == 'weights':
-      return LossOut(jnp.ones_like(ctx.traj.mask_BT), {})
-    return LossOut(jnp.float32(0.0), {})
+    fill = jnp.ones_like if self.slot == 'weights' else jnp.zeros_like
+    return LossOut(fill(ctx.traj.mask_BT), {})
 
 
 def without(method: Method, path: str) -> Method | None:

@@ -44,7 +44,11 @@ def prefill(
       attended = attention.attend_prompt(q, k, v, prompt_mask_NP, limits)
     else:
       attended = attention_kernels.attend(
-        cfg.attention, (q, k, v), None, prompt_mask_NP
+        cfg.attention,
+        (q, k, v),
+        None,
+        prompt_mask_NP,
+        *layers.causal(cfg, layer),
       )
     x = layers.finish_layer(layer, cfg, x, attended)
     x = layout.constrain(x, 'sampled_rows', None, None)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rl_jax.models import (
   attention,
+  attention_kernels,
   experts,
   lora,
   mixed_precision,
@@ -75,6 +76,14 @@ def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
 def limits(cfg, layer) -> attention.Limits:
   """The cap and the window of a layer's attention scores."""
   return attention.Limits(cap=cfg.attention_cap, window=layer.get('window'))
+
+
+def causal(cfg, layer) -> tuple[attention_kernels.Causal, Array | None]:
+  """The mask of kernels, and whether the layer has its window, if some have."""
+  mask = attention_kernels.Causal(window=cfg.window, cap=cfg.attention_cap)
+  if cfg.window is None or len(set(cfg.windowed)) == cfg.num_layers:
+    return mask, None
+  return mask, layer['window'] < rope.EVERYTHING
 
 
 def finish_layer(layer, cfg, x, attended) -> Array:

@@ -45,7 +45,7 @@ def choose_attention(
   dtype: str,
   head_size: int,
   spans: int = 1,
-  limited: bool = False,
+  capped: bool = False,
 ) -> tuple[str, str]:
   """(kernel of training, scoring and prefill, reason).
 
@@ -53,7 +53,7 @@ def choose_attention(
 
   Args:
     spans: parts of a response on different devices, mesh.sequence.
-    limited: some layers have a window, or scores a cap.
+    capped: scores of attention have a cap.
 
   Raises: ValueError if the wanted kernel cannot run.
   """
@@ -62,10 +62,9 @@ def choose_attention(
     general = (
       f'it needs whole responses, and mesh.sequence = {spans} splits them'
     )
-  elif limited:
-    general = 'it has no windows that differ by layer, and no cap of scores'
+  uncapped = 'it has no cap of scores' if capped else None
   obstacles = {
-    CUDNN: general or _cudnn_obstacle(platform, dtype, head_size),
+    CUDNN: general or uncapped or _cudnn_obstacle(platform, dtype, head_size),
     SPLASH: general or _splash_obstacle(platform, head_size),
   }
   if wanted == PLAIN:
@@ -138,11 +137,11 @@ def resolve(
   dtype, why = choose_dtype(compute_dtype, platform)
   _log('compute_dtype', dtype, why)
   head_size = model.head_size
-  limited = model.window is not None or model.attention_cap is not None
+  causal = attention_kernels.Causal(model.window, model.attention_cap)
   kernel, why = choose_attention(
-    attention, platform, dtype, head_size, spans, limited
+    attention, platform, dtype, head_size, spans, causal.cap is not None
   )
-  refusal = attention_kernels.refusal(kernel, dtype, head_size)
+  refusal = attention_kernels.refusal(kernel, dtype, head_size, causal)
   if refusal and attention == AUTO:
     kernel, why = PLAIN, f'{kernel}: {refusal}'
   elif refusal:

@@ -52,8 +52,13 @@ def _smollm2(layers, width, num_heads, kv_heads, mlp_size, theta):
   )
 
 
-def _qwen2p5(layers, width, num_heads, kv_heads, head_size, mlp_size):
+def _qwen2p5(layers, width, num_heads, kv_heads, head_size, mlp_size, **fields):
   large = width >= 3584  # 7B: untied, and its vocabulary is padded further
+  own: dict[str, Any] = {
+    'rope_theta': 1e6,
+    'tied_embeddings': not large,
+    'max_positions': 32768,
+  }
   return ModelConfig(
     vocab_size=152064 if large else 151936,
     num_layers=layers,
@@ -62,23 +67,22 @@ def _qwen2p5(layers, width, num_heads, kv_heads, head_size, mlp_size):
     num_kv_heads=kv_heads,
     head_size=head_size,
     mlp_size=mlp_size,
-    rope_theta=1e6,
-    tied_embeddings=not large,
     qkv_bias=True,
-    max_positions=32768,
+    **(own | fields),
   )
 
 
-def _qwen3(width, mlp_size):
+def _qwen3(layers, width, num_heads, mlp_size, tied=True):
   return ModelConfig(
     vocab_size=151936,
-    num_layers=28,
+    num_layers=layers,
     width=width,
-    num_heads=16,
+    num_heads=num_heads,
     num_kv_heads=8,
     head_size=128,
     mlp_size=mlp_size,
     rope_theta=1e6,
+    tied_embeddings=tied,
     qk_norm=True,
     max_positions=40960,
   )
@@ -101,6 +105,12 @@ def _gemma(layers, width, num_heads, kv_heads, mlp_size, **fields):
   )
 
 
+_MATH = {'rope_theta': 1e4, 'max_positions': 4096}
+_DISTILLED = {
+  'rope_theta': 1e4,
+  'max_positions': 131072,
+  'tied_embeddings': False,
+}
 PRESETS = {
   'tiny': tiny(),
   'SmolLM2-135M': _smollm2(30, 576, 9, 3, 1536, 1e5),
@@ -108,9 +118,22 @@ PRESETS = {
   'SmolLM2-1.7B': _smollm2(24, 2048, 32, 32, 8192, 1.3e5),
   'Qwen2.5-0.5B': _qwen2p5(24, 896, 14, 2, 64, 4864),
   'Qwen2.5-1.5B': _qwen2p5(28, 1536, 12, 2, 128, 8960),
+  'Qwen2.5-3B': _qwen2p5(36, 2048, 16, 2, 128, 11008),
   'Qwen2.5-7B': _qwen2p5(28, 3584, 28, 4, 128, 18944),
-  'Qwen3-0.6B': _qwen3(1024, 3072),
-  'Qwen3-1.7B': _qwen3(2048, 6144),
+  'Qwen2.5-14B': _qwen2p5(48, 5120, 40, 8, 128, 13824, norm_eps=1e-5),
+  'Qwen2.5-32B': _qwen2p5(64, 5120, 40, 8, 128, 27648, norm_eps=1e-5),
+  'Qwen2.5-Math-1.5B': _qwen2p5(28, 1536, 12, 2, 128, 8960, **_MATH),
+  'Qwen2.5-Math-7B': _qwen2p5(28, 3584, 28, 4, 128, 18944, **_MATH),
+  'DeepSeek-R1-Distill-Qwen-1.5B': _qwen2p5(
+    28, 1536, 12, 2, 128, 8960, **_DISTILLED
+  ),
+  'DeepSeek-R1-Distill-Qwen-7B': _qwen2p5(
+    28, 3584, 28, 4, 128, 18944, **_DISTILLED
+  ),
+  'Qwen3-0.6B': _qwen3(28, 1024, 16, 3072),
+  'Qwen3-1.7B': _qwen3(28, 2048, 16, 6144),
+  'Qwen3-4B': _qwen3(36, 2560, 32, 9728),
+  'Qwen3-8B': _qwen3(36, 4096, 32, 12288, tied=False),
   'Qwen3-30B-A3B': ModelConfig(
     vocab_size=151936,
     num_layers=48,
@@ -183,6 +206,37 @@ PRESETS = {
     window=4096,
     windowed=tuple(range(32)),
     max_positions=32768,
+  ),
+  'TinyLlama-1.1B': ModelConfig(
+    vocab_size=32000,
+    num_layers=22,
+    width=2048,
+    num_heads=32,
+    num_kv_heads=4,
+    head_size=64,
+    mlp_size=5632,
+    norm_eps=1e-5,
+    tied_embeddings=False,
+    max_positions=2048,
+  ),
+  'Llama-3.1-8B': ModelConfig(
+    vocab_size=128256,
+    num_layers=32,
+    width=4096,
+    num_heads=32,
+    num_kv_heads=8,
+    head_size=128,
+    mlp_size=14336,
+    rope_theta=5e5,
+    rope_scaling=RopeScaling(
+      factor=8.0,
+      low_freq_factor=1.0,
+      high_freq_factor=4.0,
+      original_max_positions=8192,
+    ),
+    norm_eps=1e-5,
+    tied_embeddings=False,
+    max_positions=131072,
   ),
   'Llama-3.2-1B': ModelConfig(
     vocab_size=128256,

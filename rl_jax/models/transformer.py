@@ -304,10 +304,7 @@ def _states(
     x, routed = carry
     qkv = layers.qkv(layer, cfg, x, tables)
     prompt, response = zip(*(parts(unpack(y)) for y in qkv), strict=True)
-    limits = layers.limits(cfg, layer)
-    attended = _attend(
-      cfg, limits, prompt, response, prompt_mask_NP, context_BS
-    )
+    attended = _attend(cfg, layer, prompt, response, prompt_mask_NP, context_BS)
     x = layers.add_attention(layer, cfg, x, pack(attended))
     if routing:
       routed = routed + layers.routing(layer, cfg, x)
@@ -378,7 +375,7 @@ def _sequences(
 
 def _attend(
   cfg: ModelConfig,
-  limits: attention.Limits,
+  layer: dict[str, Any],
   prompt: tuple,
   response: tuple,
   prompt_mask_NP: Array,
@@ -390,9 +387,14 @@ def _attend(
   """
   if cfg.attention != 'plain' and context_BS is None:
     return attention_kernels.attend(
-      cfg.attention, prompt, response, prompt_mask_NP
+      cfg.attention,
+      prompt,
+      response,
+      prompt_mask_NP,
+      *layers.causal(cfg, layer),
     )
   (qp, kp, vp), (q, k, v) = prompt, response
+  limits = layers.limits(cfg, layer)
   attended = attention.attend_prompt(qp, kp, vp, prompt_mask_NP, limits)
   N, G, S = q.shape[:3]
   if not S:

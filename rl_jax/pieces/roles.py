@@ -26,11 +26,13 @@ from typing import (
   Any,
   ClassVar,
   NamedTuple,
+  Protocol,
   Self,
   TypeVar,
   dataclass_transform,
 )
 
+import chex
 import jax
 
 from rl_jax.pieces.ops import links
@@ -53,6 +55,16 @@ class LossContext(NamedTuple):
   key: Array = _ABSENT  # of the step and the piece
   state: Any = None  # what `init` or the last call returned
   params: Any = None  # the present values of `init_params`
+
+  def policy_tokens(self) -> tuple[Trajectories, Array, Array]:
+    """(traj, logp [B, T], advantages [B, T]); all have the shape of the mask.
+
+    Raises: AssertionError for another shape.
+    """
+    traj, logp_BT = self.traj, self.stats['logp']
+    adv_BT = traj.advantages_BT
+    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    return traj, logp_BT, adv_BT
 
 
 class LossOut(NamedTuple):
@@ -78,6 +90,14 @@ class CreditContext(NamedTuple):
   credit: Array
   traj: Trajectories
   state: Any = None  # what `init` or the last call returned
+
+  def per_row(self) -> tuple[Array, Trajectories]:
+    """(credit [B], traj), before a piece tells tokens apart.
+
+    Raises: AssertionError for credit [B, T].
+    """
+    chex.assert_rank(self.credit, 1)
+    return self.credit, self.traj
 
 
 class CreditOut(NamedTuple):
@@ -222,6 +242,24 @@ class Pairs(_OncePerRollout):
   def gives(self) -> str | None:
     """The further content of the edges, see `ops.links`; None: not known."""
     return None
+
+
+class _Scaled(Protocol):
+  """What ScaledPairs reads of a subclass."""
+
+  @property
+  def margin_scale(self) -> float: ...
+
+
+class ScaledPairs(Pairs):
+  """Pairs whose margins are `margin_scale`, a field, times gaps of rewards."""
+
+  min_group_size = 2
+
+  @property
+  def gives(self: _Scaled) -> str:
+    """Margins, if the scale is not 0."""
+    return links.MARGIN if self.margin_scale else links.NOTHING
 
 
 class Aggregation(Piece):

@@ -1,9 +1,11 @@
 """The collectives of a compiled program, counted with its loops multiplied out.
 
-XLA notes how often each loop of a scan runs; a collective in its body counts
-that often. What a device sends is that of a ring of n devices, for a result of
-b bytes: all-reduce 2 b (n - 1) / n, all-gather and all-to-all b (n - 1) / n,
-reduce-scatter b (n - 1), collective-permute b.
+A collective in a loop counts as often as the loop runs. XLA for CPU and GPU
+notes how often each loop of a scan does; in programs for TPU its condition says
+so, which compares the number of the turn with a constant. What a device sends
+is that of a ring of n devices, for a result of b bytes: all-reduce
+2 b (n - 1) / n, all-gather and all-to-all b (n - 1) / n, reduce-scatter
+b (n - 1), collective-permute b.
 """
 
 import collections
@@ -31,6 +33,9 @@ _CALLED = re.compile(
 )
 _BRANCHES = re.compile(r'branch_computations=\{([^}]*)\}')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_COMPARED = re.compile(
+  r'^\s+ROOT .* compare\(%?([\w.\-]+), %?([\w.\-]+)\), direction=LT'
+)
 _ARRAY = re.compile(r'(?:^|[(, /])(pred|[a-z]+\d+[a-z0-9]*)\[([\d,]*)\]')
 
 
@@ -89,7 +94,7 @@ def _totalled(computations, entry, devices, unknown_trips):
       found.update(_of_line(line, devices, started))
       times = 1
       if _opcode(line) == 'while':
-        known = _known_trips(line)
+        known = _known_trips(line, computations)
         times = unknown_trips if known is None else known
       for called in _called(line):
         for key, value in total(called).items():
@@ -123,7 +128,7 @@ def in_loops(
     match.group(1)
     for lines in computations.values()
     for line in lines
-    if _opcode(line) == 'while' and _known_trips(line) == trips
+    if _opcode(line) == 'while' and _known_trips(line, computations) == trips
     for match in re.finditer(r'body=%?([\w.\-]+)', line)
   ]
   return [
@@ -133,9 +138,34 @@ def in_loops(
   ]
 
 
-def _known_trips(line: str) -> int | None:
-  known = _TRIPS.search(line)
-  return int(known.group(1)) if known else None
+def trips(text: str) -> list[int | None]:
+  """How often each loop of a program runs; None: its end depends on data."""
+  computations, _ = _computations(text)
+  return [
+    _known_trips(line, computations)
+    for lines in computations.values()
+    for line in lines
+    if _opcode(line) == 'while'
+  ]
+
+
+def _known_trips(line: str, computations: dict[str, list[str]]) -> int | None:
+  """How often the loop of a line runs; None: its end depends on data."""
+  if known := _TRIPS.search(line):
+    return int(known.group(1))
+  condition = re.search(r'condition=%?([\w.\-]+)', line)
+  lines = computations.get(condition.group(1), []) if condition else []
+  for compared in map(_COMPARED.match, lines):
+    if compared is None:
+      continue
+    turn, most = (re.escape(name) for name in compared.groups())
+    # Numbers of turns are elements of what the loop carries, from 0 on.
+    element = re.compile(rf'^\s+%?{turn} = [su]32\[\]\S* get-tuple-element\(')
+    constant = re.compile(rf'^\s+%?{most} = [su]32\[\]\S* constant\((\d+)\)')
+    found = [x for x in map(constant.match, lines) if x]
+    if found and any(map(element.match, lines)):
+      return int(found[0].group(1))
+  return None
 
 
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:

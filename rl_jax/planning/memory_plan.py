@@ -1,7 +1,7 @@
 """Bytes that one iteration keeps on a device, estimated from shapes only.
 
   always    parameters + reference + reward models + optimizer + rollout
-  update    gradients + activations + logits
+  update    gradients + activations + the larger of one layer and of logits
   generate  the sampler's copy of the weights + cache + scratch
   evaluate  the same of an evaluation
 
@@ -18,6 +18,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from rl_jax.config import ExperimentConfig, evaluated_tokens, evaluations
 from rl_jax.decoding.drafts.settings import PreviousResponses, in_evaluations
@@ -40,7 +41,8 @@ class MemoryPlan:
   reference: int  # and every other named policy, and lagged weights
   optimizer: int
   gradients: int
-  activations: int
+  activations: int  # saved for the backward pass
+  layer: int  # what the backward pass holds of one layer
   logits: int
   sampler_weights: int
   cache: int
@@ -60,7 +62,8 @@ class MemoryPlan:
   @property
   def update(self) -> int:
     """While a minibatch is trained on."""
-    return self.kept + self.gradients + self.activations + self.logits
+    passing = max(self.layer, self.logits)
+    return self.kept + self.gradients + self.activations + passing
 
   @property
   def generate(self) -> int:
@@ -116,8 +119,9 @@ def estimate(
     parameters=bytes_per_device(params),
     reference=copies * bytes_per_device(trainable),
     optimizer=bytes_per_device(state.opt_state),
-    gradients=one * (2 if pieces > 1 else 1),
+    gradients=one * (2 if pieces > 1 else 1) + _head_gradient(model, trainable),
     activations=sizes.activations(),
+    layer=sizes.layer(),
     logits=sizes.logits(),
     sampler_weights=sizes.policies * _sampler_weights(model, mesh, kept),
     cache=sizes.cache() + draft_cache,
@@ -127,6 +131,16 @@ def estimate(
     draft_model=draft_weights,
     **_reward_model_bytes(config, mesh, platform),
   )
+
+
+def _head_gradient(model: transformer.ModelConfig, trainable: Any) -> int:
+  """Returns that of the last matrix, which XLA for TPU holds in two dtypes."""
+  if model.platform.name != 'tpu' or 'model' not in trainable:
+    return 0
+  name = 'embed' if model.tied_embeddings else 'lm_head'
+  matrix = trainable['model'][name]
+  numbers = math.prod(matrix.sharding.shard_shape(matrix.shape))
+  return numbers * (4 + jnp.dtype(model.compute_dtype).itemsize)
 
 
 def _draft_model_bytes(
@@ -163,7 +177,9 @@ def _reward_model_bytes(
     'reward_models': sum(
       bytes_per_device(params_lib.shapes(model, mesh)) for model in found
     ),
-    'scoring': max((sizes(m).activations() for m in found), default=0),
+    'scoring': max(
+      (x.activations() + x.layer() for x in map(sizes, found)), default=0
+    ),
   }
 
 

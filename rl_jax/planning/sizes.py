@@ -29,7 +29,7 @@ SCORE_COPIES = 3  # scores, weights and their cotangent
 ROW_COPIES = 4  # with and without turning, and the cotangents of both
 MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 ROUTED_COPIES = 4  # states sorted by expert, before and after; cotangents
-LOGIT_COPIES = 4  # logits, probabilities, their cotangents
+STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
 SAMPLING_COPIES = 3  # logits, and twice those at the temperature
 
@@ -59,6 +59,8 @@ class Sizes:
   heads: int  # of queries
   kv_heads: int
   mlp: int  # hidden units of a token, of all experts that compute it
+  experts: int  # whose weights a device has; 0 if there is one MLP
+  gathered: bool  # weights are split over fsdp, and whole where they are used
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
@@ -105,6 +107,8 @@ class Sizes:
       heads=split(model.num_heads),
       kv_heads=split(model.num_kv_heads),
       mlp=_hidden_units(model, split),
+      experts=split(model.num_experts),
+      gathered=axes['fsdp'] > 1,
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=share(rollout.slots),
@@ -118,32 +122,78 @@ class Sizes:
     )
 
   def activations(self) -> int:
-    """Saved for the backward pass, and the largest part of one layer."""
-    m, own = self.model, self.response // self.spans
+    """What layers save for the backward pass, and their last states."""
+    m, (rows, tokens, _) = self.model, self._fed
+    own = self.response // self.spans
+    # Every layer's input and, without remat, its products with weights and the
+    # results of attention that are not computed at once.
+    saved = m.width * tokens
+    if not m.remat:
+      saved += (self._products + self._gated) * tokens
+      saved += self._row * self.heads * self._fused
+    saved *= m.num_layers * self.itemsize * (1 + critic.has_own(m))
+    return saved + HIDDEN_COPIES * rows * own * m.width * self.itemsize
+
+  def layer(self) -> int:
+    """The largest part of one layer in the backward pass."""
+    m, (rows, tokens, S) = self.model, self._fed
+    again = self._products * tokens if m.remat else 0
+    attention = ROW_COPIES * self._row * self._fused
+    attention *= self.heads + 2 * self.kv_heads
+    if self.spans > 1:  # keys and values of all devices, and their cotangents
+      whole = 2 * 2 * rows * self.response * self.kv_heads
+      attention += whole * m.head_size
+    attention *= self.itemsize
+    if m.attention == 'plain':
+      attention += SCORE_COPIES * self.heads * 4 * self._scores(rows, S)
+    mlp = self._mlp_numbers(ROUTED_COPIES) + STATE_COPIES * m.width
+    mlp *= tokens * self.itemsize
+    return again * self.itemsize + max(attention, mlp) + self._layer_weights()
+
+  @property
+  def _fed(self) -> tuple[int, int, int]:
+    """(rows, tokens, tokens of a response) of a forward pass."""
+    own = self.response // self.spans
     # The last token is not fed; if responses are split, every place is.
     S = own if self.spans > 1 else own - 1
     rows = self.microbatch * self.group_rows * self.widened
-    tokens = self.microbatch * self.prompt + rows * S
-    products = (self.heads + 2 * self.kv_heads) * m.head_size
-    products += 2 * m.width + (0 if self._routed else 2 * self.mlp)
-    # Every layer's input and, without remat, its products with weights; with
-    # it those of the one layer that is being computed again.
-    saved = m.num_layers * m.width
-    saved += products * (1 if m.remat else m.num_layers)
-    saved *= tokens * self.itemsize * (1 + critic.has_own(m))
-    whole = attention_lib.is_whole(S, self.prompt + self.response - 1)
-    row = rows * (S + self.prompt) * m.head_size * self.itemsize
-    attention = SCORE_COPIES * self.heads * 4 * self._scores(rows, S)
-    if self.spans > 1:  # keys and values of all devices, and their cotangents
-      gathered = 2 * 2 * rows * self.response * self.kv_heads * m.head_size
-      attention += gathered * self.itemsize
-    if m.attention != 'plain' or not whole:  # rows and their copies
-      saved += 0 if m.remat else m.num_layers * row * self.heads
-      copies = ROW_COPIES * row * (self.heads + 2 * self.kv_heads)
-      attention = copies + (attention if m.attention == 'plain' else 0)
-    mlp = tokens * self._mlp_numbers(ROUTED_COPIES) * self.itemsize
-    hidden = HIDDEN_COPIES * rows * own * m.width * self.itemsize
-    return saved + hidden + max(attention, mlp)
+    return rows, self.microbatch * self.prompt + rows * S, S
+
+  @property
+  def _products(self) -> int:
+    """Numbers of a token in the products of a layer, without the MLP's."""
+    m = self.model
+    return (self.heads + 2 * self.kv_heads) * m.head_size + 2 * m.width
+
+  @property
+  def _gated(self) -> int:
+    """Numbers of a token in gate and up; experts compute theirs again."""
+    return 0 if self._routed else 2 * self.mlp
+
+  @property
+  def _row(self) -> int:
+    """Numbers of one head in rows of prompt and response."""
+    rows, _, S = self._fed
+    return rows * (S + self.prompt) * self.model.head_size
+
+  @property
+  def _fused(self) -> bool:
+    """Whether attention is a kernel or by blocks, which keep their results."""
+    _, _, S = self._fed
+    keys = self.prompt + self.response - 1
+    plain = self.model.attention == 'plain'
+    return not plain or not attention_lib.is_whole(S, keys)
+
+  def _layer_weights(self) -> int:
+    """One layer in the compute dtype, and its gradient."""
+    m = self.model
+    if m.compute_dtype == m.param_dtype and not self.gathered:
+      return 0
+    attention = m.width * m.head_size * 2 * (self.heads + self.kv_heads)
+    mlp = 3 * m.width * self.mlp
+    if self._routed:  # all experts of the device
+      mlp = 3 * m.width * m.mlp_size * self.experts
+    return 2 * (attention + mlp) * self.itemsize
 
   def _scores(self, rows: int, S: int) -> int:
     """Scores of plain attention that a layer holds of one head."""
@@ -166,12 +216,15 @@ class Sizes:
     return MLP_COPIES * self.mlp + copies * self._routed
 
   def logits(self) -> int:
-    """One chunk of scoring."""
+    """One chunk of scoring, and the matrix of the last layer."""
     step = self.microbatch * self.group_rows * self.widened * self.vocab
     own = self.response // self.spans
     most = statistics.chunk_elements(self.model.platform)
     span = max(1, min(own, most // step))
-    return LOGIT_COPIES * span * step * 4
+    span = -(-own // -(-own // span))  # chunks of equal sizes
+    # In float32 logits and their cotangents, and these in the compute dtype.
+    numbers = span * step * (2 * 4 + self.itemsize)
+    return numbers + self.vocab * self.model.width * self.itemsize
 
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
@@ -246,7 +299,14 @@ class Sizes:
     if self.drafts is not None:
       rows *= self.drafts.width(rows) + 1
     logits = SAMPLING_COPIES * rows * self.model.vocab_size * 4
-    return max(prefill, logits * self.policies)
+    return max(prefill, logits * self.policies) + self._turned_embeddings()
+
+  def _turned_embeddings(self) -> int:
+    """A second layout of the table, which XLA for GPU makes for products."""
+    m = self.model
+    if not m.tied_embeddings or m.platform.name not in ('cuda', 'rocm'):
+      return 0
+    return self.policies * self.vocab * m.width * self.itemsize
 
 
 def sampling_policies(method: Method) -> int:

@@ -37,6 +37,7 @@ from rl_jax.rollouts.join import laid_end_to_end, take_from_rounds
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import (
   Collected,
+  Draw,
   Round,
   joined,
   reward_arrays,
@@ -198,27 +199,17 @@ class Collector:
     weights = {**self.task.reward_weights, **self._judges.weights}
     return {name: x for name, x in weights.items() if name not in late}
 
-  def collect(
-    self,
-    params: Any,
-    method: Method,
-    first_serial: int,
-    policy_version: int,
-    sampling_params: Any = None,
-  ) -> Collected:
-    """The batch of an iteration.
-
-    sampling_params: weights that sample, of optimizer step policy_version;
-    None: params, which score.
-    """
-    rollout = self._rollout
+  def collect(self, draw: Draw) -> Collected:
+    """The batch of an iteration."""
+    rollout, method = self._rollout, draw.method
 
     def score(traj):
-      return self._score(params, traj, method)
+      return self._score(draw.params, traj, method)
 
-    weights = params if sampling_params is None else sampling_params
-    self._judges.begin(weights)
-    sampler = Sampler(self, weights, policy_version, first_serial, score)
+    self._judges.begin(draw.weights)
+    sampler = Sampler(
+      self, draw.weights, draw.policy_version, draw.first_serial, score
+    )
     begun = None
     if self._ahead is not None:
       (sampler, begun), self._ahead = self._ahead, None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rl_jax.method import Method
 from rl_jax.tasks import base
 from rl_jax.types import Trajectories
 
@@ -60,6 +61,26 @@ class Round:
       'error': self.errors[place],
       **self.shown(place),
     }
+
+
+class Draw(NamedTuple):
+  """What a batch is drawn with.
+
+  params: weights that score. first_serial: of its groups. policy_version: the
+  optimizer step of the weights that sample. sampling_params: these; None:
+  params.
+  """
+
+  params: Any
+  method: Method
+  first_serial: int
+  policy_version: int
+  sampling_params: Any = None
+
+  @property
+  def weights(self) -> Any:
+    """The weights that sample."""
+    return self.params if self.sampling_params is None else self.sampling_params
 
 
 class Collected(NamedTuple):

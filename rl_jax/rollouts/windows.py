@@ -16,7 +16,7 @@ import numpy as np
 from rl_jax import checks
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.rounds import Collected, Round
+from rl_jax.rollouts.rounds import Collected, Draw, Round
 from rl_jax.runtime import processes
 from rl_jax.types import PAD, POLICY, Array, GroupSummary, Trajectories
 
@@ -84,25 +84,18 @@ class WindowedCollector(Collector):
     self.windows = WindowSelector(selector, no_rows(rollout))
     super().__init__(rollout, selector=self.windows, **parts)
 
-  def collect(
-    self,
-    params: Any,
-    method: Method,
-    first_serial: int,
-    policy_version: int,
-    sampling_params: Any = None,
-  ) -> Collected:
+  def collect(self, draw: Draw) -> Collected:
     """See Collector.collect: one round; lengths are of whole responses."""
-    self._begin(first_serial)
+    self._begin(draw.first_serial)
     rows = self.windows.rows
     given_B, open_B = rows['length_B'], rows['open_B']
     examples = [self.prompts.example(i) for i in rows['index_N']]
-    traj = self._trajectories(policy_version)
-    weights = params if sampling_params is None else sampling_params
+    traj = self._trajectories(draw.policy_version)
+    weights = draw.weights
     self._judges.begin(weights)
     traj = self.runner.play(self.engine, weights, traj, self.key, examples)
     learned = self._learned.score(traj)
-    self._keep(traj, policy_version)
+    self._keep(traj, draw.policy_version)
     waits_B = self.windows.rows['open_B']
     due_B = _due(open_B, waits_B, self._rollout.group_size)
     done, components = self.judge(
@@ -115,7 +108,7 @@ class WindowedCollector(Collector):
     arrays = given_B, open_B, rows['open_B'], rows['version_BT']
     traj = self.jitted(in_window)(traj, *processes.put(arrays, self.replicated))
     done = self._observed(done, components, open_B)
-    traj, metrics = self._score(params, traj, method)
+    traj, metrics = self._score(draw.params, traj, draw.method)
     lengths = rows['length_B'].reshape(done.reward_NG.shape)
     return Collected(traj, metrics, [done], lengths)
 

@@ -36,7 +36,7 @@ from rl_jax.records import progress, rollout_log, trackers
 from rl_jax.rollouts.collect import Collector
 from rl_jax.rollouts.host_selector import SavedSelector
 from rl_jax.rollouts.lagged import LaggedWeights
-from rl_jax.rollouts.rounds import metrics_of
+from rl_jax.rollouts.rounds import Draw, metrics_of
 from rl_jax.runs import assembly, directory, guards, lock, saving
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs import stages as stages_lib
@@ -207,11 +207,13 @@ class Trainer:
     params, step = self.state.params, counters.optimizer_steps
     sampling, version = self.lagged.sampler(params, step)
     traj, scores, rounds, length_NG = parts.collector.collect(
-      {**frozen, **params},
-      parts.method,
-      counters.group_serial,
-      version,
-      {**parts.beside_sampler(), **sampling},
+      Draw(
+        {**frozen, **params},
+        parts.method,
+        counters.group_serial,
+        version,
+        {**parts.beside_sampler(), **sampling},
+      )
     )
     next_serial = counters.group_serial
     next_serial += len(rounds) * config.rollout.generated_prompts

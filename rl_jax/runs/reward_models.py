@@ -12,9 +12,9 @@ from rl_jax.data.completions import closing_ids
 from rl_jax.judging.learned import NO_LEARNED, LearnedRewards
 from rl_jax.learning.learned_reward import Scorer, learned_rewards
 from rl_jax.learning.statistics import Forward
-from rl_jax.models import platform as platform_lib
 from rl_jax.models import transformer
 from rl_jax.models.reward_source import RewardModel
+from rl_jax.runs import judges
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import compilation
 from rl_jax.runtime import mesh as mesh_lib
@@ -57,14 +57,7 @@ def resolved(
       f'reward model {source.name!r}: head_weights = {weights}, but '
       f'{source.path} has {model.num_values} value heads'
     )
-  own = config.model
-  return platform_lib.resolve(
-    dataclasses.replace(model, remat=False),
-    own.compute_dtype,
-    own.attention,
-    platform=platform,
-    spans=config.mesh.sequence,
-  )
+  return judges.resolved(model, config, platform)
 
 
 def planned(

@@ -13,7 +13,6 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
 from rl_jax.decoding.stop import Stop
-from rl_jax.method import Method
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
@@ -22,7 +21,7 @@ from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
 from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
 from rl_jax.rollouts.prompts import PromptSet
-from rl_jax.rollouts.rounds import Collected
+from rl_jax.rollouts.rounds import Collected, Draw
 from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
@@ -44,19 +43,8 @@ class Source(Protocol):
   @property
   def stop(self) -> Stop: ...
 
-  def collect(
-    self,
-    params: Any,
-    method: Method,
-    first_serial: int,
-    policy_version: int,
-    sampling_params: Any = None,
-  ) -> Collected:
-    """The rows of the groups that begin with this serial.
-
-    sampling_params: weights that sample, of optimizer step policy_version;
-    None: params, which score.
-    """
+  def collect(self, draw: Draw) -> Collected:
+    """The rows of the groups that begin with the serial of the draw."""
     ...
 
 
@@ -261,22 +249,15 @@ class MixedSource:
     join = functools.partial(_join, sampled.row_inputs)
     self._join = jax.jit(join, out_shardings=sampled.replicated)
 
-  def collect(
-    self,
-    params: Any,
-    method: Method,
-    first_serial: int,
-    policy_version: int,
-    sampling_params: Any = None,
-  ) -> Collected:
+  def collect(self, draw: Draw) -> Collected:
     """See Collector.collect: one round, which holds both."""
-    drawn, _, (first,), lengths = self._sampled.collect(
-      params, method, first_serial, policy_version, sampling_params
-    )
+    drawn, _, (first,), lengths = self._sampled.collect(draw)
     rows, second = self._recorded.rows(
-      first_serial + drawn.num_prompts, policy_version
+      draw.first_serial + drawn.num_prompts, draw.policy_version
     )
-    traj, metrics = self._score(params, self._join(drawn, rows), method)
+    traj, metrics = self._score(
+      draw.params, self._join(drawn, rows), draw.method
+    )
     done = dataclasses.replace(
       first,
       indices=np.concatenate([first.indices, second.indices]),

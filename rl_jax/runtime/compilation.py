@@ -12,6 +12,7 @@ from rl_jax.runtime.platform import Platform
 _LEVEL = 'xla_backend_optimization_level'
 _EMITTERS = 'xla_cpu_use_fusion_emitters'
 COMPILED = '/jax/core/compile/backend_compile_duration'
+_CACHE = 'jax_compilation_cache_dir'
 LOGGED_SECONDS = 1.0  # shorter compilations are not worth a line
 
 
@@ -24,7 +25,7 @@ def keep_programs(platform: Platform) -> None:
   variable too: then nothing is kept.
   """
   given = 'JAX_COMPILATION_CACHE_DIR' in os.environ
-  if platform.is_cpu or given or jax.config.read('jax_compilation_cache_dir'):
+  if platform.is_cpu or given or jax.config.values[_CACHE]:
     return
   caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
   folder = pathlib.Path(caches) / 'rl_jax' / 'programs'
@@ -33,7 +34,7 @@ def keep_programs(platform: Platform) -> None:
   except OSError as error:
     logging.warning('compiled programs are not kept: %s', error)
     return
-  jax.config.update('jax_compilation_cache_dir', str(folder))
+  jax.config.update(_CACHE, str(folder))
   logging.info('compiled programs are kept in %s', folder)
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import inspect
 import sys
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from rl_jax import checks, user_modules
 from rl_jax.tasks.episodes import DeviceReply, Environment
@@ -442,15 +442,35 @@ def check_index(task: Any, split: str, index: int) -> None:
     )
 
 
-def configured_size(task: Any, split: str) -> int:
-  """The task's num_train, num_validation or num_test, for drawn prompts."""
-  check_split(split)
-  sizes = {
-    'train': task.num_train,
-    'validation': task.num_validation,
-    'test': task.num_test,
-  }
-  return sizes[split]
+class _Sized(Protocol):
+  """The sizes of the splits of a DrawnTask, which are its fields."""
+
+  @property
+  def num_train(self) -> int: ...
+
+  @property
+  def num_validation(self) -> int: ...
+
+  @property
+  def num_test(self) -> int: ...
+
+
+class DrawnTask(Task, is_base=True):
+  """A task whose prompts are drawn, not listed.
+
+  The fields num_train, num_validation and num_test of a subclass are how many
+  there are.
+  """
+
+  def num_prompts(self: _Sized, split: str) -> int:
+    """The configured size."""
+    check_split(split)
+    sizes = {
+      'train': self.num_train,
+      'validation': self.num_validation,
+      'test': self.num_test,
+    }
+    return sizes[split]
 
 
 def check_split(split: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import check_range, checked, chosen, ranged
 from rl_jax.tasks import answers, base, draws, expressions
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 
 _FLAT = re.compile(r'[0-9](?:[+\-*][0-9])*')
@@ -22,7 +22,7 @@ _QUESTION = (
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Countdown(Task):
+class Countdown(DrawnTask):
   """Numbers and a reachable target; the response is an expression.
 
   grammar 'flat': numbers are digits 1..9, the prompt is '347>25=' and the whole
@@ -60,10 +60,6 @@ class Countdown(Task):
   def __post_init__(self):
     check_range(self, 'min_numbers', 2, self.max_numbers)
     check_range(self, 'max_number', 2, 9 if self.grammar == 'flat' else 9999)
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: problems are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the problem belongs to the split (a few times)."""

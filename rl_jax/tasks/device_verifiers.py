@@ -27,6 +27,13 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
   return padded, np.asarray([len(row) for row in rows], np.int32)
 
 
+def answer_tokens(
+  examples: Sequence[Any], tokenizer: Any
+) -> tuple[np.ndarray, np.ndarray]:
+  """(answer tokens i32[B, A], their number i32[B])."""
+  return pad_rows([tokenizer.encode(example.answer) for example in examples])
+
+
 def text_mask(response_BT: Array, length_B: Array, tokenizer: Any) -> Array:
   """bool[B, T]: tokens that decode to text, before the first end token."""
   at_T = jnp.arange(response_BT.shape[1], dtype=length_B.dtype)

@@ -10,6 +10,20 @@ T = TypeVar('T')
 
 # Of every ten buckets eight are train, one is validation, one is test.
 _BUCKETS = ('train',) * 8 + ('validation', 'test')
+# Positions modulo 10, of a permuted list, in each split.
+OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
+
+
+def num_owned(split: str, count: int) -> int:
+  """How many of `count` permuted positions a split has."""
+  tens, rest = divmod(count, 10)
+  return sum(tens + (position < rest) for position in OWNED[split])
+
+
+def owned(split: str, index: int) -> int:
+  """The position of the index-th one of a split."""
+  positions = OWNED[split]
+  return index // len(positions) * 10 + positions[index % len(positions)]
 
 
 def stable_hash(*parts: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import answers, base, gym_scores
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.tasks.templates import ChatTemplate, PlainTemplate
 from rl_jax.verification import sandbox
 
@@ -25,7 +25,7 @@ _JUDGED = itertools.count()  # calls of this process
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
-class ReasoningGym(Task):
+class ReasoningGym(DrawnTask):
   """Problems of `reasoning_gym.create_dataset(generator, **options)`.
 
   Item i of a generator depends only on seed + i, so the splits are consecutive
@@ -50,10 +50,6 @@ class ReasoningGym(Task):
   template: PlainTemplate | ChatTemplate = PlainTemplate(_INSTRUCTION)
   extract: str = chosen('answer_tags', answers.MODES)
   reward_weights: dict[str, float] = base.outcome_only()
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """The item of the generator at that place of the split."""

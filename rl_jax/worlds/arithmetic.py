@@ -11,9 +11,6 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.described import NumberedAnswers
 
-# Positions modulo 10 of the permuted pairs in each split.
-_OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
-
 
 @dataclasses.dataclass(frozen=True)
 @checked
@@ -45,16 +42,14 @@ class Arithmetic(NumberedAnswers):
   def num_prompts(self, split: str) -> int:
     """All pairs of the split for train, at most num_... for the others."""
     base.check_split(split)
-    whole, rest = divmod(_num_pairs(self.digits), 10)
-    owned = sum(whole + (position < rest) for position in _OWNED[split])
+    owned = draws.num_owned(split, _num_pairs(self.digits))
     limits = {'validation': self.num_validation, 'test': self.num_test}
     return min(owned, limits.get(split, owned))
 
   def example(self, split: str, index: int) -> Example:
     """The index-th pair of the split in the permuted order."""
     base.check_index(self, split, index)
-    owned = _OWNED[split]
-    position = index // len(owned) * 10 + owned[index % len(owned)]
+    position = draws.owned(split, index)
     a, b = _pair(_permutation(self.digits).backward(position), self.digits)
     coin = draws.stable_hash('variant', a, b)
     operation = self.operations[coin % len(self.operations)]
@@ -73,7 +68,7 @@ class Arithmetic(NumberedAnswers):
     small, large = sorted((a - low, b - low))
     number = large * (large + 1) // 2 + small
     position = _permutation(self.digits).forward(number)
-    return next(s for s, owned in _OWNED.items() if position % 10 in owned)
+    return next(s for s, owned in draws.OWNED.items() if position % 10 in owned)
 
   def target(self, example: Example) -> str:
     """The answer itself."""
@@ -91,9 +86,7 @@ class Arithmetic(NumberedAnswers):
     """(answer tokens i32[B, A], their number i32[B])."""
     from rl_jax.tasks import device_verifiers
 
-    return device_verifiers.pad_rows(
-      [tokenizer.encode(example.answer) for example in examples]
-    )
+    return device_verifiers.answer_tokens(examples, tokenizer)
 
   def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer

@@ -4,12 +4,12 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class BackwardWords(Task):
+class BackwardWords(DrawnTask):
   """Prompt 'abca=', answer 'acba'; the hash of a word decides its split.
 
   Components: `outcome`, 1 if it is equal, and `places`, the letters in place
@@ -24,10 +24,6 @@ class BackwardWords(Task):
   reward_weights: dict[str, float] = base.weights_field(places=1.0)
 
   alphabet = 'abcdefgh='  # for a character tokenizer
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """The word of that index."""

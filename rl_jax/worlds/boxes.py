@@ -8,12 +8,12 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Boxes(Task):
+class Boxes(DrawnTask):
   """Prompt: the rows of a screen with elements a, b, .. in '.', then 'b='.
 
   Elements are boxes of whole cells that do not overlap; columns and rows count
@@ -49,10 +49,6 @@ class Boxes(Task):
   def alphabet(self) -> str:
     """Elements, digits and marks."""
     return '0123456789.,;=' + string.ascii_lowercase[: self.num_elements]
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: screens are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the elements fit and the screen belongs to the split."""

@@ -4,7 +4,7 @@ import dataclasses
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, RecordedResponse, Task
+from rl_jax.tasks.base import DrawnTask, Example, RecordedResponse
 
 PAIRS = {'(': ')', '[': ']', '{': '}'}
 OPEN, CLOSE = ''.join(PAIRS), ''.join(PAIRS.values())
@@ -14,7 +14,7 @@ NO_PROGRAM, FAILS, WRONG, RIGHT = -1.0, -0.6, -0.3, 1.0
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class BracketPrograms(Task):
+class BracketPrograms(DrawnTask):
   """Prompt '{([>', what is open; response '])}', or '[]])}', closes it.
 
   Two to `opened` brackets are open. Components: `outcome` 1 if all are closed
@@ -38,10 +38,6 @@ class BracketPrograms(Task):
   def alphabet(self) -> str:
     """The characters of prompts and responses."""
     return OPEN + CLOSE + '>'
-
-  def num_prompts(self, split: str) -> int:
-    """num_train, num_validation or num_test."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """The prompt of that index; equal ones occur within a split."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 _CALL = re.compile(r'\[([0-9]{1,9})([+-])([0-9]{1,9})\]')
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Calculator(Task):
+class Calculator(DrawnTask):
   """Prompt '47+38=', response '7+8=15;[47+38]', or by hand: '85'.
 
   A response is pieces of text that `;` separates. '[47+38]' is a call; the last
@@ -39,10 +39,6 @@ class Calculator(Task):
   reward_weights: dict[str, float] = base.outcome_only()
 
   alphabet = '0123456789+-=;[]'
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: sums are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the sum belongs to the split."""

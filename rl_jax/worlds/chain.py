@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import check_range, checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task, TaskTraits
+from rl_jax.tasks.base import DrawnTask, Example, TaskTraits
 
 OPERATIONS = '+-*'
 _THOUGHT = r'<([0-9][+\-*][0-9]=[0-9](?:;[0-9][+\-*][0-9]=[0-9])*)>'
@@ -22,7 +22,7 @@ _UNKNOWN = 3  # mode or format of a response that has none of these
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Chain(Task):
+class Chain(DrawnTask):
   """Prompt '3+4*2=', response '<3+4=7;7*2=4>4', or a guess: '4'.
 
   Operations apply from left to right, each modulo 10, to single digits. The
@@ -81,10 +81,6 @@ class Chain(Task):
   def traits(self) -> TaskTraits:
     """Responses choose a mode by how they begin, if there are controls."""
     return TaskTraits(modes=dict(MODES) if self.controls else {})
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: problems are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the problem belongs to the split (a few times)."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 ABSTAIN = '?'
 ABSTAINS_EVERY = 5  # target of supervised training
@@ -16,7 +16,7 @@ ABSTAINS_EVERY = 5  # target of supervised training
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class Clues(Task):
+class Clues(DrawnTask):
   """Prompt 'abbcb=', response 'b', or '?' for no answer.
 
   The answer is a letter drawn uniformly; each clue is the answer with
@@ -50,10 +50,6 @@ class Clues(Task):
   def alphabet(self) -> str:
     """The characters of prompts and responses."""
     return self.letters + '=' + ABSTAIN
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: prompts are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """The clues of that index."""
@@ -92,9 +88,7 @@ class Clues(Task):
     """(id of the answer i32[B, 1], ones i32[B])."""
     from rl_jax.tasks import device_verifiers
 
-    return device_verifiers.pad_rows(
-      [tokenizer.encode(example.answer) for example in examples]
-    )
+    return device_verifiers.answer_tokens(examples, tokenizer)
 
   def reward_device(
     self, response_BT, length_B, answer_BA, answer_length_B, tokenizer

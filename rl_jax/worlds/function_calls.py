@@ -9,7 +9,7 @@ from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
 from rl_jax.tasks import base, call_reward, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 DIGITS = '01234'
 PARAMETERS = 'uvwxyz'
@@ -18,7 +18,7 @@ _CALL = re.compile(r'([a-z])\(((?:[a-z]=\d(?:,[a-z]=\d)*)?)\)')
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class FunctionCalls(Task):
+class FunctionCalls(DrawnTask):
   """Prompt 'B21;A3=', response 'b(u=2,x=1)a(w=3)'.
 
   A request names a function by its capital letter and gives the values of its
@@ -50,10 +50,6 @@ class FunctionCalls(Task):
     names = string.ascii_lowercase[: self.functions]
     letters = set(names + names.upper() + PARAMETERS)
     return ''.join(sorted(letters)) + DIGITS + ';=(),'
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: prompts are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def signatures(self) -> dict[str, str]:
     """Function -> its parameters, in order."""

@@ -7,14 +7,14 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 
 _DIVISORS = (2, 3, 4, 5)
 
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class MultipleChoice(Task):
+class MultipleChoice(DrawnTask):
   """Prompt '3:12,14,21,33,80=', response 'acd': the letters of the multiples.
 
   At least two options are right and one is wrong. A response is well formed if
@@ -45,10 +45,6 @@ class MultipleChoice(Task):
   def alphabet(self) -> str:
     """The characters of prompts and responses."""
     return '0123456789:,=' + self.letters
-
-  def num_prompts(self, split: str) -> int:
-    """The configured size: prompts are drawn, not listed."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """Redraws until the prompt fits and belongs to the split."""

@@ -5,7 +5,7 @@ import functools
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, RecordedResponse, Task
+from rl_jax.tasks.base import DrawnTask, Example, RecordedResponse
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.worlds.key_door import KeyDoor, Layout
 from rl_jax.worlds.key_door_words import (
@@ -21,7 +21,7 @@ _MOVES = 12  # the most before a recorded episode
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class RecordedEpisodes(Task):
+class RecordedEpisodes(DrawnTask):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', a move.
 
   A recorded player makes the first move of a shortest way to the goal, or with
@@ -61,10 +61,6 @@ class RecordedEpisodes(Task):
       num_train=self.num_train,
       num_held_out=max(self.num_validation, self.num_test),
     )
-
-  def num_prompts(self, split: str) -> int:
-    """States of a split."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """A state that the player has come to; never the goal."""

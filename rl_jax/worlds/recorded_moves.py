@@ -6,7 +6,7 @@ from typing import Any
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
-from rl_jax.tasks.base import Example, Task
+from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.tasks.environments.base import SEED
 from rl_jax.worlds.key_door import KeyDoor
 from rl_jax.worlds.key_door_words import ACTIONS, WORDS, observed
@@ -16,7 +16,7 @@ _LETTERS = WORDS['letter']
 
 @dataclasses.dataclass(frozen=True)
 @checked
-class RecordedMoves(Task):
+class RecordedMoves(DrawnTask):
   """Prompt 'k01d11g20:02->', a state of KeyDoor; response 'u', the move.
 
   A recorded player makes the first move of a shortest way to the goal, or with
@@ -45,10 +45,6 @@ class RecordedMoves(Task):
   def best_accuracy(self) -> float:
     """1 - noise, and what any move hits by chance."""
     return 1.0 - self.noise + self.noise / len(_LETTERS)
-
-  def num_prompts(self, split: str) -> int:
-    """States of a split."""
-    return base.configured_size(self, split)
 
   def example(self, split: str, index: int) -> Example:
     """A state, and the move that was made there."""

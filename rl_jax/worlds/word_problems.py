@@ -94,8 +94,6 @@ _TEXTS = {
 }
 _TEMPLATES = [(sign, text) for sign, texts in _TEXTS.items() for text in texts]
 _SMALLEST, _NUMBERS = 2, 19  # x and y are 2 to 20
-# Positions modulo 10 of the permuted problems in each split.
-_OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,16 +128,14 @@ class WordProblems(Task):
   def num_prompts(self, split: str) -> int:
     """All problems of the split for train, at most num_... for the others."""
     base.check_split(split)
-    whole, rest = divmod(_num_problems(), 10)
-    owned = sum(whole + (position < rest) for position in _OWNED[split])
+    owned = draws.num_owned(split, _num_problems())
     limits = {'validation': self.num_validation, 'test': self.num_test}
     return min(owned, limits.get(split, owned))
 
   def example(self, split: str, index: int) -> Example:
     """The index-th problem of the split in the permuted order."""
     base.check_index(self, split, index)
-    owned = _OWNED[split]
-    position = index // len(owned) * 10 + owned[index % len(owned)]
+    position = draws.owned(split, index)
     number, x = divmod(_permutation().backward(position), _NUMBERS)
     number, y = divmod(number, _NUMBERS)
     operation, text = _TEMPLATES[number]

@@ -7,8 +7,13 @@ collectives they hold.
 
 import dataclasses
 import functools
+import math
 import pathlib
+import re
 
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 import pytest
 
 from configs.worlds import bandit
@@ -56,7 +61,13 @@ def devices(target):
 
 
 def lowered(
-  target, method, rollout, axes=(2, 2, 1), microbatch_prompts=None, **fields
+  target,
+  method,
+  rollout,
+  axes=(2, 2, 1),
+  microbatch_prompts=None,
+  shape=MODEL,
+  **fields,
 ):
   """The programs of an iteration on a mesh of data, fsdp, tensor, sequence."""
   names = ('data', 'fsdp', 'tensor', 'sequence')
@@ -64,7 +75,7 @@ def lowered(
   config = dataclasses.replace(
     bandit.get_config(method),
     task=Arithmetic(digits=1),
-    model=ModelSource(config=MODEL, **fields),
+    model=ModelSource(config=shape, **fields),
     update=UpdateConfig(epochs=2, microbatch_prompts=microbatch_prompts),
     rollout=rollout,
     mesh=mesh_lib.MeshConfig(**sizes),
@@ -132,6 +143,36 @@ def test_attention_is_a_kernel(toy, target, kernel):
     assert used >= least, (stage, kernels)
 
 
+@pytest.mark.parametrize('target', TARGETS)
+def test_sampled_weights_are_gathered_in_the_compute_dtype(toy, target):
+  """They take half the bytes, and half the memory, of weights in float32."""
+  found = lowered(target, toy.get_method('grpo'), LONG, (1, 4, 1))
+  text = found['generate'].compile().as_text() or ''
+  shapes = re.findall(r' = f32\[([\d,]+)\]\S* all-gather(?:-done)?\(', text)
+  results = '128,128'  # log-probs of all rows and tokens
+  sizes = [math.prod(map(int, x.split(','))) for x in shapes if x != results]
+  # States that a token is drawn from are in float32, and few.
+  assert max(sizes, default=0) < MODEL.width * MODEL.mlp_size
+
+
+@pytest.mark.parametrize(
+  ('target', 'kernel', 'cap'),
+  [
+    ('tpu:v5e:2x2', 'tpu_custom_call', 50.0),
+    ('gpu:h100:1x1x4', 'fmha', None),
+  ],
+)
+def test_attention_with_windows_is_a_kernel(toy, target, kernel, cap):
+  """One layer of two has a window, as in Gemma; on TPU scores have a cap."""
+  shape = dataclasses.replace(
+    MODEL, window=64, windowed=(0,), attention_cap=cap
+  )
+  found = lowered(target, toy.get_method('grpo'), LONG, shape=shape)
+  kernels = programs.compiled(found['score'], devices=4).kernels
+  # One with the window and one without.
+  assert sum(n for x, n in kernels.items() if kernel in x.lower()) >= 2
+
+
 REMATERIALIZED = 'nvoluntary full rematerialization'
 
 
@@ -142,29 +183,37 @@ def warnings_of(capfd, program):
   return capfd.readouterr().err
 
 
-@pytest.mark.parametrize('target', TARGETS)
 @pytest.mark.parametrize('stage', ['score', 'update'])
 @pytest.mark.parametrize(
   'axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2), (2, 1, 1, 2)]
 )
-def test_no_array_is_rematerialized(toy, capfd, target, axes, stage):
-  """XLA warns where it must gather a whole array to shard it again."""
+def test_no_array_is_rematerialized(toy, capfd, axes, stage):
+  """XLA warns where it must gather a whole array to shard it again.
+
+  The compiler for TPU divides programs in the same way, and says nothing.
+  """
   found = lowered(
-    target, toy.get_method('grpo'), LONG, axes, microbatch_prompts=8
+    'gpu:h100:1x1x4', toy.get_method('grpo'), LONG, axes, microbatch_prompts=8
   )
   assert REMATERIALIZED not in warnings_of(capfd, found[stage])
 
 
-def test_warnings_of_rematerialization_are_seen(toy, capfd):
-  """Two groups on four devices, which a run refuses, are sharded again."""
-  found = lowered(
-    'tpu:v5e:2x2',
-    toy.get_method('grpo'),
-    LONG,
-    (1, 4, 1),
-    microbatch_prompts=2,
+def test_warnings_of_rematerialization_are_seen(capfd):
+  """An array that is sharded again on purpose."""
+  mesh = mesh_lib.make_mesh(
+    mesh_lib.MeshConfig(data=2, fsdp=2), list(devices('gpu:h100:1x1x4'))
   )
-  assert REMATERIALIZED in warnings_of(capfd, found['update'])
+  columns, both = (
+    NamedSharding(mesh, PartitionSpec(*axes))
+    for axes in ((None, None, ('data', 'fsdp')), ('data', 'fsdp', None))
+  )
+
+  def twice(x):
+    x = jax.lax.with_sharding_constraint(jnp.sin(x), columns)
+    return jax.lax.with_sharding_constraint(jnp.cos(2 * x), both)
+
+  shape = jax.ShapeDtypeStruct((8, 64, 64), jnp.float32, sharding=columns)
+  assert REMATERIALIZED in warnings_of(capfd, jax.jit(twice).lower(shape))
 
 
 @pytest.mark.parametrize('target', TARGETS)
@@ -193,5 +242,5 @@ def test_blocks_of_attention_wait_for_no_other_device(toy, target, axes, pairs):
   )
   text = found['update'].compile().as_text() or ''
   for trips in pairs:
-    assert f'"known_trip_count":{{"n":"{trips}"}}' in text
+    assert trips in collectives.trips(text)
     assert collectives.in_loops(text, devices=4, trips=trips) == []

@@ -291,7 +291,7 @@ def test_files_beside_each_other_keep_their_names(mine):
   assert configuration.build('configs/worlds/bandit.py').task.num_contexts == 8
   pathlib.Path('configs/worlds').mkdir(parents=True)
   shutil.copy(mine / 'config.py', 'configs/worlds/bandit.py')
-  shutil.copy(mine / 'task.py', 'configs/task.py')
+  shutil.copy(mine / 'task.py', 'configs/worlds/task.py')
   assert configuration.build('configs/worlds/bandit.py').task.bonus == 0.25
   path = ROOT / 'configs/worlds/bandit.py'
   assert not hasattr(configuration.build(str(path)).task, 'bonus')

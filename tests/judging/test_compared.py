@@ -24,6 +24,7 @@ from rl_jax.pieces.ops.rivals import BEATS
 from rl_jax.rollouts import collect
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.rollouts.wrappers import Against
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks.base import Example, Task
@@ -131,7 +132,7 @@ def run(method, own, other, **parts):
   )
   method = method.as_arrays()
   with jax.transfer_guard('disallow'):
-    traj, _, rounds, _ = collector.collect(None, method, FIRST, 0)
+    traj, _, rounds, _ = collector.collect(Draw(None, method, FIRST, 0))
   return traj, rounds, collector
 
 

@@ -78,6 +78,45 @@ def test_rows_as_causal_sequences_equal_two_merged_parts(reference):
   np.testing.assert_allclose(alone, expected[1][:, :P], atol=1e-5)
 
 
+@pytest.mark.parametrize('here', [None, True, False])
+def test_windows_equal_those_of_plain_attention(reference, here):
+  """E1: of all layers, and of one that has it or not."""
+  del reference
+  prompt, response, mask_NP = arrays()
+  window = 3
+
+  @jax.jit
+  def compare(prompt, response, windowed):
+    found = attention_kernels.attend(
+      'cudnn',
+      prompt,
+      response,
+      mask_NP,
+      attention_kernels.Causal(window=window),
+      windowed,
+    )
+    size = window if here is not False else 1000
+    limits = attention.Limits(window=jnp.int32(size))
+    (qp, kp, vp), (q, k, v) = prompt, response
+    own = attention.attend_whole_responses(
+      q,
+      (kp, vp, mask_NP),
+      tuple(x.reshape(N * G, S, J, K) for x in (k, v)),
+      (jnp.arange(S), jnp.arange(S)),
+      limits,
+      causal=True,
+    )
+    first = attention.attend_prompt(qp, kp, vp, mask_NP, limits)
+    own = own.reshape(N, G * S, J, R, K)
+    return found, jnp.concatenate([first, own], axis=1)
+
+  found, wanted = compare(
+    prompt, response, None if here is None else jnp.asarray(here)
+  )
+  real = np.concatenate([mask_NP, np.ones((N, G * S))], axis=1) > 0
+  np.testing.assert_allclose(found[real], wanted[real], atol=1e-5)
+
+
 @pytest.mark.devices
 def test_kernels_run_on_each_device_alone(reference):
   """E1: rows and key heads split over 8 devices, or not where odd."""
@@ -131,6 +170,22 @@ def test_gradients_of_the_copies_of_a_prompt_are_summed_in_float32():
 
   gradient = np.asarray(jax.jit(jax.grad(total))(prompt), np.float32)
   np.testing.assert_array_equal(gradient, 2.0)
+
+
+@pytest.mark.slow
+def test_splash_with_window_and_cap_equals_the_definition():
+  """E1: interpreted on CPU."""
+  rng = np.random.default_rng(0)
+  q, k, v = (
+    jnp.asarray(rng.normal(size=s), jnp.float32)
+    for s in ((1, 256, 1, 2, 64), (1, 256, 1, 64), (1, 256, 1, 64))
+  )
+  limits = attention.Limits(cap=2.0, window=jnp.int32(100))
+  found = attention_kernels.splash(
+    q, k, v, attention_kernels.Causal(100, 2.0), interpret=True
+  )
+  wanted = attention.attend_prompt(q, k, v, jnp.ones((1, 256)), limits)
+  np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -46,8 +46,8 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
   ('pieces', 'wrong'),
   [
-    ((), 'no tuple of texts'),
-    ('ab', 'no tuple of texts'),
+    ((), 'not a tuple of texts'),
+    ('ab', 'not a tuple of texts'),
     (('a', ''), 'no text'),
     (('a', 3), 'no text'),
     (('\ud800',), 'half a character'),

@@ -122,10 +122,21 @@ def test_a_library_that_refuses_means_plain_or_an_error():
     platform_lib.resolve(model, attention='cudnn', platform=HOPPER)
   assert platform_lib.resolve(model, platform=TPU).attention == 'splash'
   assert platform_lib.resolve(model, platform=TPU, spans=2).attention == 'plain'
+
+
+def test_kernels_take_windows_and_splash_takes_caps():
+  """Gemma and Mistral on TPU; on an NVIDIA GPU scores with a cap are plain."""
+  model = dataclasses.replace(models.presets.tiny(), head_size=64)
   windowed = dataclasses.replace(model, window=4, windowed=(0,))
-  assert platform_lib.resolve(windowed, platform=TPU).attention == 'plain'
-  with pytest.raises(ValueError, match='no windows that differ'):
-    platform_lib.resolve(windowed, attention='splash', platform=TPU)
+  capped = dataclasses.replace(windowed, attention_cap=50.0)
+  for limited in (windowed, capped):
+    assert platform_lib.resolve(limited, platform=TPU).attention == 'splash'
+  found = platform_lib.choose_attention(
+    'auto', HOPPER, 'bfloat16', 64, capped=True
+  )
+  assert found == ('plain', 'cudnn: it has no cap of scores')
+  with pytest.raises(ValueError, match='no cap of scores'):
+    platform_lib.choose_attention('cudnn', HOPPER, 'bfloat16', 64, capped=True)
 
 
 def test_ragged_products_are_for_accelerators():

@@ -84,3 +84,55 @@ def test_collectives_that_every_token_waits_for():
     ('all-gather', 3),
     ('all-reduce', 5),
   }
+
+
+# As XLA for TPU writes a scan: its condition has the number of turns.
+SCANNED = """
+%body.1 (p: (s32[], f32[8])) -> (s32[], f32[8]) {
+  %g = f32[16]{0} all-gather(%x), replica_groups=[1,2]<=[2], dimensions={0}
+}
+
+%scan.2 (q: (s32[], f32[8])) -> pred[] {
+  %constant.7.clone = s32[]{:T(128)} constant(24), metadata={op_name="while"}
+  %q = (s32[]{:T(128)}, f32[8]{0}) parameter(0)
+  %element.3 = s32[]{:T(128)} get-tuple-element(%q), index=0
+  ROOT %lt.1 = pred[] compare(%element.3, %constant.7.clone), direction=LT
+}
+
+%tokens.2 (r: (s32[], f32[8])) -> pred[] {
+  %constant.8 = s32[]{:T(128)} constant(8)
+  %r = (s32[]{:T(128)}, f32[8]{0}) parameter(0)
+  %live = s32[]{:T(128)} fusion(%r), kind=kLoop, calls=%count
+  ROOT %gt.1 = pred[] compare(%live, %constant.8), direction=GT
+}
+
+%pieces.2 (r: (u32[], f32[8])) -> pred[] {
+  %constant.9 = u32[]{:T(128)} constant(4)
+  %r = (u32[]{:T(128)}, f32[8]{0}) parameter(0)
+  %element.4 = u32[]{:T(128)} get-tuple-element(%r), index=0
+  ROOT %lt.3 = pred[] compare(%element.4, %constant.9), direction=LT
+}
+
+%until.2 (r: (s32[], f32[8])) -> pred[] {
+  %r = (s32[]{:T(128)}, f32[8]{0}) parameter(0)
+  %a = s32[]{:T(128)} get-tuple-element(%r), index=0
+  %b = s32[]{:T(128)} get-tuple-element(%r), index=2
+  ROOT %lt.2 = pred[] compare(%a, %b), direction=LT
+}
+
+ENTRY %main (p: (s32[], f32[8])) -> f32[8] {
+  %a = (s32[], f32[8]{0}) while(%p), condition=%scan.2, body=%body.1
+  %b = (s32[], f32[8]{0}) while(%a), condition=%tokens.2, body=%body.1
+  %c = (s32[], f32[8]{0}) while(%b), condition=%until.2, body=%body.1
+  %d = (s32[], f32[8]{0}) while(%c), condition=%pieces.2, body=%body.1
+}
+"""
+
+
+def test_loops_of_tpu_say_in_their_condition_how_often_they_run():
+  """By hand: layers; until rows end; until what varies; pieces of a product."""
+  assert collectives.trips(SCANNED) == [24, None, None, 4]
+  (found,) = collectives.count(SCANNED, devices=2, unknown_trips=3)
+  assert found.count == 24 + 3 + 3 + 4
+  assert len(collectives.in_loops(SCANNED, devices=2)) == 2
+  assert len(collectives.in_loops(SCANNED, devices=2, trips=24)) == 1

@@ -23,6 +23,7 @@ from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts import collect
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.rollouts.wrappers.guided import HintGuided
 from rl_jax.rollouts.wrappers.staged_hints import StagedHints
 from rl_jax.runtime import mesh as mesh_lib
@@ -160,7 +161,7 @@ def run(
   )
   with jax.transfer_guard('disallow'):
     *result, length_NG = collector.collect(
-      None, method.as_arrays(), first_serial, policy_version=7
+      Draw(None, method.as_arrays(), first_serial, policy_version=7)
     )
   assert len(length_NG) == 2
   np.testing.assert_array_equal(length_NG.ravel(), result[0].length_B)

@@ -21,6 +21,7 @@ from rl_jax.rollouts import windows
 from rl_jax.rollouts.collect import Judging, RolloutConfig
 from rl_jax.rollouts.host_selector import HostSelector
 from rl_jax.rollouts.prompts import PromptSet
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.types import PAD, POLICY
 from rl_jax.verification.pool import VerifierPool
@@ -86,7 +87,7 @@ def iterations(source, numbers):
   found = []
   for number in numbers:
     traj, _, (done,), lengths = source.collect(
-      {}, None, N * number, 10 * number
+      Draw({}, None, N * number, 10 * number)
     )
     found.append((jax.device_get(traj), done, lengths))
   return found

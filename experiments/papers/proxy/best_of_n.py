@@ -21,6 +21,7 @@ from experiments.papers.proxy import sweep, tables
 from experiments.sweeps import runs as sweep_runs
 from experiments.sweeps.environment import environment
 from rl_jax.config import ExperimentConfig
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.runs import assembly
 
 _OUT = flags.DEFINE_string('out', None, 'JSONL to write.', required=True)
@@ -45,7 +46,7 @@ def samples(config: ExperimentConfig) -> tuple[np.ndarray, np.ndarray]:
   with jax.set_mesh(mesh), tempfile.TemporaryDirectory() as workdir:
     parts = assembly.assemble(config, workdir, mesh)
     params = {**parts.policies.frozen(), **parts.state.params}
-    traj, *_ = parts.collector.collect(params, parts.method, 0, 0)
+    traj, *_ = parts.collector.collect(Draw(params, parts.method, 0, 0))
     found = [np.asarray(traj.rewards[x]) for x in ('outcome', 'learned')]
     parts.runner.close()
   gold_NS, learned_NS = (x.reshape(PROMPTS, SAMPLES) for x in found)

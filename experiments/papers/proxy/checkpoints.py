@@ -13,6 +13,7 @@ import numpy as np
 from experiments.papers.proxy import pairs, sweep
 from experiments.sweeps import runs as sweep_runs
 from rl_jax.pieces.ops.divergences import kl_estimate
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.runs import assembly
 from rl_jax.runs import policy as policy_lib
 
@@ -48,7 +49,7 @@ class Sampler:
       if folder is not None:
         _, loaded, _ = policy_lib.load_checkpoint(folder, self._mesh, step)
         params |= loaded
-      traj, *_ = parts.collector.collect(params, parts.method, 0, 0)
+      traj, *_ = parts.collector.collect(Draw(params, parts.method, 0, 0))
       kl_BT = kl_estimate(traj.logp_behaviour_BT, traj.logp_ref_BT, 'k3')
       found = {
         'gold': traj.rewards['outcome'],

@@ -1,6 +1,5 @@
 """Scales of the reward that all prompts of a rollout share."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -29,8 +28,7 @@ class BatchScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     var = masked_var(credit_B, traj.valid_B, ddof=self.ddof)
     return CreditOut(credit_B / (safe_sqrt(var) + self.eps))
 
@@ -46,8 +44,7 @@ class NonzeroScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     used_B = (credit_B != 0).astype(jnp.float32)
     used = masked_sum(used_B, traj.valid_B)
     return CreditOut(credit_B * safe_divide(traj.valid_B.sum(), used))

@@ -1,6 +1,5 @@
 """Digi-Q: the best of N samples is imitated if it is good enough."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -24,8 +23,7 @@ class BestAdvantage(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     credit_NG = by_group(credit_B, traj.group_size)
     credit_NG = jnp.where(valid_NG, credit_NG, -jnp.inf)

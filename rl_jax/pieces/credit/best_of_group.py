@@ -1,6 +1,5 @@
 """Pass@k training: only the best sample of a group is credited."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, ungroup
@@ -22,8 +21,7 @@ class BestOfGroup(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     ranked_NG = jnp.sort(jnp.where(valid_NG, credit_NG, -jnp.inf), axis=1)

@@ -1,6 +1,5 @@
 """Direct advantage: the value of a step against those of other candidates."""
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -41,8 +40,7 @@ class CandidateAdvantage(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     value_B = row_inputs.read(traj, 'candidate_value_B')
     if self.critic:
       after_BT = row_inputs.read(traj, 'values_after')

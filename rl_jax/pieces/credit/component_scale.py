@@ -1,6 +1,5 @@
 """Each reward component on its own scale before they are added."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -49,8 +48,7 @@ class ComponentScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     size = traj.group_size if self.over == 'group' else len(credit_B)
     valid_NG = by_group(traj.valid_B, size)
     total_NG = jnp.zeros_like(valid_NG)

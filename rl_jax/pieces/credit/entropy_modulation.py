@@ -1,6 +1,5 @@
 """EMPG: advantages scaled by the entropy of the step, plus a bonus."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -41,8 +40,7 @@ class EntropyModulation(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     start_BT = segment_starts(traj, self.segments)
     # Column s of entropy_BS belongs to step s of the row.
     # The smallest is taken off first, so that equal entropies have equal means.

@@ -1,6 +1,5 @@
 """EGPO (FunRL): a bounded entropy bonus on the advantage."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -28,8 +27,7 @@ class EntropyShaping(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     mask_BT = traj.mask_BT
     if self.span == 'think':
       mask_BT = mask_BT * (row_inputs.read(traj, 'think_mask_BT') > 0)

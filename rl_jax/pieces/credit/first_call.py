@@ -1,6 +1,5 @@
 """ASPO: right answers that call a tool early gain a bounded bias."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -33,8 +32,7 @@ class FirstCallBias(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     call_B = row_inputs.read(traj, 'first_call_B')
     right_B = row_inputs.right_B(traj, self.correct_above)
     chosen_B = ((call_B >= 0) & right_B).astype(jnp.float32)

@@ -77,8 +77,7 @@ class GroupScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     var_N1 = masked_var(

@@ -1,6 +1,5 @@
 """ADORA: groups whose right answers are not the longer ones count less."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -39,8 +38,7 @@ class LengthAdvantageScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
 
     def grouped(x_B: Array):
       return by_group(x_B, traj.group_size)

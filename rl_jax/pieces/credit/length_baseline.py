@@ -1,6 +1,5 @@
 """OPO: the group baseline weighted by response length."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.masking import by_group, masked_mean, ungroup
@@ -22,8 +21,7 @@ class LengthWeightedCenter(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     tokens_NG = by_group(traj.mask_BT.sum(1), traj.group_size)

@@ -1,6 +1,5 @@
 """APO (View-R1), STCR: larger negative advantages for long wrong responses."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -28,8 +27,7 @@ class LongWrongScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
 
     def grouped(x_B: Array):
       return by_group(x_B, traj.group_size)

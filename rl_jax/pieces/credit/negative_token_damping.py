@@ -1,6 +1,5 @@
 """NTHR: smaller advantages on wrong tokens that resemble right ones."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -30,8 +29,7 @@ class NegativeTokenDamping(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     right_B, wrong_B, share_B = mixed(traj, self.correct_above)
     s_BT = influence(traj, right_B)
     tau_B = self.beta * threshold(s_BT, right_B, traj)

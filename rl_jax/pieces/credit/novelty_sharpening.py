@@ -1,6 +1,5 @@
 """XRPO: right answers that were unlikely get a larger advantage."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -30,8 +29,7 @@ class NoveltySharpening(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     score_B = masked_mean(traj.logp_old_BT, traj.mask_BT, axis=1)
     score_NG = by_group(score_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size)

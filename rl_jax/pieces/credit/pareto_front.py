@@ -1,7 +1,5 @@
 """Parrot: only samples that no other one dominates are learned from."""
 
-import chex
-
 from rl_jax.checks import chosen
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import by_group, safe_divide
@@ -33,8 +31,7 @@ class ParetoFront(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     reward_KB = row_inputs.components(self, traj)
     size = traj.group_size if self.over == 'group' else len(credit_B)
     reward_NGK = by_group(reward_KB.T, size)

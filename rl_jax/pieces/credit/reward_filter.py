@@ -1,6 +1,5 @@
 """Likelihood of samples that pass a filter: expert iteration and its kin."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -24,8 +23,7 @@ class RewardAtLeast(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     valid_B = (traj.valid_B > 0).astype(jnp.float32)
     passes_B = valid_B * (reward_B >= self.threshold)
 
@@ -53,8 +51,7 @@ class BestFraction(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     valid_B = traj.valid_B > 0
     count = valid_B.sum()
     falling_B = jnp.sort(

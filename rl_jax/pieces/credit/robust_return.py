@@ -1,6 +1,5 @@
 """DR-RPO: rewards cut where the worst case of a total-variation ball does."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -35,8 +34,7 @@ class RobustReturn(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     credit_NG = by_group(credit_B, traj.group_size)
     valid_NG = by_group(traj.valid_B, traj.group_size) > 0
     above_NGG = credit_NG[:, None, :] > credit_NG[:, :, None]

@@ -1,6 +1,5 @@
 """SEED-GRPO: small updates where the answers of a prompt disagree."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -56,8 +55,7 @@ class SemanticEntropyScale(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     count_N = by_group(traj.valid_B, traj.group_size).sum(1)
     limit_N = jnp.log(jnp.maximum(count_N, 1.0))
     z_N = self.alpha * safe_divide(self._entropy(traj), limit_N)

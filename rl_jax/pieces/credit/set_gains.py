@@ -25,8 +25,7 @@ class SetGains(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     gain_BT = row_inputs.read(traj, 'marginal_gain_BT')
     chex.assert_equal_shape([gain_BT, traj.mask_BT])
     kept_BT = jnp.where(traj.mask_BT > 0, gain_BT, 0.0)

@@ -1,6 +1,5 @@
 """SALT: a step that several episodes share has the mean of their advantages."""
 
-import chex
 from jax import lax
 import jax.numpy as jnp
 
@@ -30,8 +29,7 @@ class SharedSteps(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     view, size = turn_view(traj), traj.group_size
     live_BK = view.played_BK * (traj.valid_B > 0)[:, None]
     after_BK = jnp.pad(view.state_BK[:, 1:], ((0, 0), (0, 1)))

@@ -1,6 +1,5 @@
 """GiGPO: steps of a group that begin in the same state are compared, too."""
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -53,8 +52,7 @@ class StepGroups(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     view = turn_view(traj)
     reward_BK = view.rewards(traj.reward_B)
     if traj.turns is not None:

@@ -1,6 +1,5 @@
 """THR: only tokens that move the right responses much are trained."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -31,8 +30,7 @@ class TokenHiddenReward(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     right_B, _, share_B = mixed(traj, self.correct_above)
     s_BT = influence(traj, right_B)
     tau_B = self.beta * threshold(jnp.abs(s_BT), right_B, traj)

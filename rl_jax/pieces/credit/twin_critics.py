@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -43,8 +42,7 @@ class TwinAdvantage(Credit):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    credit_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(credit_B, 1)
+    credit_B, traj = ctx.per_row()
     after_BTH = row_inputs.read(traj, 'value_heads_after')
     mask_BT, first_BT = traj.mask_BT, _first(traj.mask_BT)
     value_B = masked_sum(traj.values_BTH[..., :2].max(-1), first_BT, axis=1)

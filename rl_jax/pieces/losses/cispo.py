@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -31,9 +30,7 @@ class CISPO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
     low, high = 1.0 - self.clip_low, 1.0 + self.clip_high
     weight_BT = jax.lax.stop_gradient(jnp.clip(ratio_BT, low, high))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -67,9 +66,7 @@ class ConsistencyClip(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     weight_N, global_N = self._blend(traj)
     weight_B1 = jnp.repeat(weight_N, traj.group_size)[:, None]
     global_B1 = jnp.repeat(global_N, traj.group_size)[:, None]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import chex
-
 from rl_jax.checks import ranged
 from rl_jax.pieces.ops.ratios import log_ratio
 from rl_jax.pieces.piece import piece
@@ -27,9 +25,7 @@ class DRO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     pull_BT = 0.5 * change_BT**2
     return LossOut(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -31,9 +30,7 @@ class GMPO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     above_BT = (adv_BT > 0) & (change_BT > self.log_clip_high)
     below_BT = (adv_BT < 0) & (change_BT < -self.log_clip_low)

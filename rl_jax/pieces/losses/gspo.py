@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -36,9 +35,7 @@ class GSPO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     fixed_BT = jax.lax.stop_gradient(logp_BT)
     change_BT = log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
     mean_B = sequence_log_ratio(change_BT, traj.mask_BT)

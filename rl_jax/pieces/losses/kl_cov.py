@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -34,9 +33,7 @@ class KLCov(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     difference_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     mask_BT = loss_mask(traj)
     cov_BT = masked_center(adv_BT, mask_BT) * masked_center(logp_BT, mask_BT)

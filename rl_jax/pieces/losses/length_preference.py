@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -69,9 +68,7 @@ class LengthPreference(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     exponent = self.start + self.rate * ctx.params['exponent']
     f_B1 = self._weights(traj, exponent)[:, None]
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))

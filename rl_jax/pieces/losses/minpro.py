@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -43,9 +42,7 @@ class MinPRO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT)
     fixed_BT = jax.lax.stop_gradient(change_BT)
     prefix_BT = jnp.exp(_smallest_before(fixed_BT, traj.mask_BT))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -39,9 +38,7 @@ class PPOClip(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     ratio_BT = jnp.exp(log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT))
     loss_BT = clipped_surrogate(ratio_BT, adv_BT, self.clip_low, self.clip_high)
     clipped_BT = is_clipped(ratio_BT, adv_BT, self.clip_low, self.clip_high)

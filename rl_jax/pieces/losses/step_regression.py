@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import chex
-
 from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.masking import loss_mask, masked_mean
 from rl_jax.pieces.ops.ratios import log_ratio
@@ -31,9 +29,7 @@ class StepRegression(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     mask_BT = loss_mask(traj)
     change_BT = log_ratio(logp_BT, traj.logp_old_BT, mask_BT)
     start_BT = segment_starts(traj, self.segments)

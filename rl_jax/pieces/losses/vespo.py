@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -31,9 +30,7 @@ class VESPO(Loss):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     fixed_BT = jax.lax.stop_gradient(logp_BT)
     log_w_B = summed_log_ratio(fixed_BT, traj.logp_old_BT, traj.mask_BT)
     log_w_BT = jnp.broadcast_to(log_w_B[:, None], logp_BT.shape)

@@ -13,7 +13,7 @@ from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import all_pairs, ends, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
+from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs, ScaledPairs
 
 
 @piece
@@ -82,17 +82,11 @@ class RecordWins(RecordedPairs):
 
 
 @piece
-class AllPairs(Pairs):
+class AllPairs(ScaledPairs):
   """Every two samples whose rewards differ by more than min_gap."""
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size = 2
-
-  @property
-  def gives(self) -> str:
-    """Margins, if the scale is not 0."""
-    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges."""
@@ -109,7 +103,7 @@ class AllPairs(Pairs):
 
 
 @piece
-class AgainstOpponent(Pairs):
+class AgainstOpponent(ScaledPairs):
   """Each sample of the policy against each one of the opponent, by reward.
 
   Source: XPO, Algorithm 1 (one of each); ties make no edge, where TRL counts
@@ -117,12 +111,6 @@ class AgainstOpponent(Pairs):
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size = 2
-
-  @property
-  def gives(self) -> str:
-    """Margins, if the scale is not 0."""
-    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G (G - 1) / 2 edges, of which those of one side have weight 0."""

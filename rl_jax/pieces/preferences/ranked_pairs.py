@@ -8,18 +8,17 @@ their weights. margin_NE is margin_scale times the difference of the rewards.
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops import links
 from rl_jax.pieces.ops.edges import oriented, row_reward
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.pieces.piece import piece
-from rl_jax.pieces.roles import CreditContext, CreditOut, Pairs
+from rl_jax.pieces.roles import CreditContext, CreditOut, ScaledPairs
 from rl_jax.types import Array, Trajectories
 
 _LAST = 1 << 30  # above every sample number
 
 
 @piece
-class BestWorst(Pairs):
+class BestWorst(ScaledPairs):
   """The sample with the largest reward against that with the smallest.
 
   Of samples with equal rewards the one with the smallest sample number counts.
@@ -28,12 +27,6 @@ class BestWorst(Pairs):
 
   min_gap: float = ranged(0.0, 0.0)  # of rewards; not above it: no edge
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size = 2
-
-  @property
-  def gives(self) -> str:
-    """Margins, if the scale is not 0."""
-    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """One edge a group."""
@@ -54,19 +47,13 @@ class BestWorst(Pairs):
 
 
 @piece
-class Adjacent(Pairs):
+class Adjacent(ScaledPairs):
   """Neighbours in the ranking by reward: first against second, and so on.
 
   Groups with invalid samples keep the comparisons of the others.
   """
 
   margin_scale: float = ranged(0.0, 0.0)
-  min_group_size = 2
-
-  @property
-  def gives(self) -> str:
-    """Margins, if the scale is not 0."""
-    return links.MARGIN if self.margin_scale else links.NOTHING
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """G - 1 edges."""

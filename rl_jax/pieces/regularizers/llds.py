@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -34,9 +33,7 @@ class LLDS(Regularizer):
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""
-    traj = ctx.traj
-    logp_BT, adv_BT = ctx.stats['logp'], traj.advantages_BT
-    chex.assert_equal_shape([logp_BT, adv_BT, traj.logp_old_BT, traj.mask_BT])
+    traj, logp_BT, adv_BT = ctx.policy_tokens()
     kept_BT = (traj.mask_BT > 0) & (adv_BT >= 0)
     kept_BT = kept_BT.astype(jnp.float32)
     fall_BT = -log_ratio(logp_BT, traj.logp_old_BT, traj.mask_BT) * kept_BT

@@ -1,6 +1,5 @@
 """A2FM: an expensive mode on an easy prompt earns less."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -27,8 +26,7 @@ class AdaptiveModeReward(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     instant_B = row_inputs.read(traj, 'mode_B') == 0
     forced_B = row_inputs.read(traj, 'forced_B') > 0
     right_B = row_inputs.right_B(traj, self.correct_above)

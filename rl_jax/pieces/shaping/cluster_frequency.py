@@ -1,6 +1,5 @@
 """EMPO: the reward of a sample is how common its answer is."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.pieces.ops.clusters import cluster_mass, same_answer
@@ -24,8 +23,7 @@ class ClusterFrequency(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     same_NGG, answered_NG = same_answer(traj, merge_missing=True)
     valid_NG = by_group(traj.valid_B, traj.group_size)
     _, cluster_NG = cluster_mass(valid_NG, same_NGG)

@@ -1,6 +1,5 @@
 """Router-R1: right answers earn more the cheaper they were."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -41,8 +40,7 @@ class CostReward(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     cost_B = row_inputs.read(traj, 'cost_B', self.reads['cost_B'])
     root_B = jnp.sqrt(jnp.maximum(cost_B, 0.0))
     counts_B = (traj.valid_B * row_inputs.sampled_B(traj)) > 0

@@ -1,6 +1,5 @@
 """RepExp: a bonus for responses whose representation is unlike the others."""
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -85,8 +84,7 @@ class EllipticalBonus(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     right_B = row_inputs.right_B(traj, self.correct_above)
     solved_N1 = by_group(right_B, traj.group_size).any(1, keepdims=True)
     bonus_NG = jnp.where(solved_N1, self._bonus(traj), 0.0)

@@ -1,6 +1,5 @@
 """Thinkless: a right answer in the cheap mode earns more."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -26,8 +25,7 @@ class ModeRewards(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     instant_B = row_inputs.read(traj, 'mode_B') == 0
     right_B = row_inputs.right_B(traj, self.correct_above)
     value_B = jnp.where(instant_B, self.instant, self.thought)

@@ -1,6 +1,5 @@
 """A soft penalty for responses that come near the length limit."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
@@ -38,8 +37,7 @@ class OverlongPenalty(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     length_B = traj.length_B.astype(jnp.float32)
     if self.counts == 'policy':
       length_B = row_inputs.policy_tokens_B(traj, traj.length_B)

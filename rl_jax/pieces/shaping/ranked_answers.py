@@ -1,6 +1,5 @@
 """AEPO (InfiGUI-G1): one response offers several ranked answers."""
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -25,8 +24,7 @@ class RankedAnswers(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     answers_B = row_inputs.read(traj, 'num_answers_B').astype(jnp.float32)
     rank_B = row_inputs.read(traj, 'hit_rank_B').astype(jnp.float32)
     count_B = jnp.maximum(answers_B, 1.0)

@@ -1,6 +1,5 @@
 """PAR: a learned reward as the probability of beating reference responses."""
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,8 +77,7 @@ class ReferenceSigmoid(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     reference_NM = jnp.zeros((traj.num_prompts, 1))
     if self.references:
       reference_NM = row_inputs.read(traj, 'reference_reward_NM')

@@ -1,7 +1,5 @@
 """The policy's own certainty as a reward: no verifier, no labels."""
 
-import chex
-
 from rl_jax.checks import ranged
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.ops.masking import masked_mean
@@ -26,8 +24,7 @@ class SelfCertainty(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     certainty_BT = row_inputs.read(traj, 'self_certainty')
     return CreditOut(
       self.coef * masked_mean(certainty_BT, traj.mask_BT, axis=1)

@@ -1,6 +1,5 @@
 """OTC: right answers are worth most with the fewest tool calls that suffice."""
 
-import chex
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
@@ -34,8 +33,7 @@ class ToolCost(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     if traj.turns is None:
       return CreditOut(self.alpha * reward_B)
     call_B = traj.turns.calls_BK.sum(axis=1).astype(jnp.float32)

@@ -1,7 +1,5 @@
 """Rewards where they were earned: at the ends of turns."""
 
-import chex
-
 from rl_jax.pieces.ops.masking import on_tokens
 from rl_jax.pieces.ops.turns import turn_view
 from rl_jax.pieces.piece import piece
@@ -22,8 +20,7 @@ class TurnRewards(Shaping):
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] -> [B, T]."""
-    reward_B, traj = ctx.credit, ctx.traj
-    chex.assert_rank(reward_B, 1)
+    reward_B, traj = ctx.per_row()
     if traj.turns is None:
       return CreditOut(on_tokens(reward_B, traj.mask_BT))
     reward_BK, view = traj.turns.reward_BK, turn_view(traj)

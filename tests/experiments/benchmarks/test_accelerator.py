@@ -24,27 +24,35 @@ def line(system, stage='generate', rows=64, **fields):
 
 
 def test_the_table_has_shares_bars_ratios_and_reasons():
-  """A later line replaces an earlier one of the same cell."""
+  """A later line replaces an earlier one; predictions are beside it."""
   speed = 'generated_tokens_per_second'
   share = dict(generate='share_of_copy', update='share_of_matrix_product')
   first, second = {share['generate']: 0.1}, {share['generate']: 0.456}
   updated = {share['update']: 0.4}
+  memory = dict(
+    program_memory_gb={'generate': 9.5},
+    device_memory_gb=21.0,
+    compile_seconds={'generate': 4.0},
+  )
+  predicted = dict(seconds_predicted=1.5, program_memory_gb=9.6)
   text = accelerator.table(
     [
       line('rl_jax', seconds_median=9.0, **{speed: 1.0}, **first),
-      line('rl_jax', seconds_median=2.0, **{speed: 4096.0}, **second),
+      line('rl_jax', seconds_median=2.0, **{speed: 4096.0}, **second, **memory),
       line('torch', seconds_median=5.0, **{speed: 1638.4}),
       line('rl_jax', 'update', 512, seconds_median=1.0, **updated),
       line('torch', 'update', 512, skipped='torch is not installed'),
-    ]
+    ],
+    [line('rl_jax', **predicted)],
   )
   rows = text.splitlines()
-  assert (
-    rows[2]
-    == '| m | generate | 64 | 2.000 | 4,096 | 45.6% | 30% | 5.000 | 2.50 |'
+  assert rows[2] == (
+    '| m | generate | 64 | 2.000 | 1.500 | 4,096 | 45.6% | 30% | 9.50 | 9.60 '
+    '| 21.00 | 4.0 | 5.000 | 2.50 |'
   )
-  assert (
-    rows[3] == '| m | update | 512 | 1.000 |  | 40.0% | 35% | not measured |  |'
+  assert rows[3] == (
+    '| m | update | 512 | 1.000 |  |  | 40.0% | 35% |  |  |  |  '
+    '| not measured |  |'
   )
   assert rows[-1] == 'not measured: torch update m 512: torch is not installed'
 

@@ -8,6 +8,7 @@ import pytest
 from rl_jax.learning.batch import make_batch
 from rl_jax.pieces.roles import LossContext
 from rl_jax.records.metrics import read_jsonl
+from rl_jax.rollouts.rounds import Draw
 from rl_jax.rollouts.wrappers.against import join_opponent
 from rl_jax.runs import assembly, loop
 from rl_jax.runtime import mesh
@@ -46,7 +47,7 @@ def test_candidates_of_rso_are_of_the_frozen_start(toy, tmp_path, make_config):
     parts = assembly.assemble(config, str(tmp_path), own_mesh)
     moved = jax.tree.map(lambda x: x * 2.0, parts.state.params)
     params = {**parts.policies.frozen(), **moved}
-    traj, *_ = parts.collector.collect(params, parts.method, 0, 0)
+    traj, *_ = parts.collector.collect(Draw(params, parts.method, 0, 0))
     # A start that knows nothing has no reward, and equal ones make no pair.
     reward_B = np.random.default_rng(0).normal(size=64).astype(np.float32)
     batch, *_ = make_batch(

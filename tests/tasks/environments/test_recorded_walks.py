@@ -223,7 +223,7 @@ def test_the_bot_is_told_what_was_done(grid):
   assert episode.solution == ('forward',) and episode.reached == ''
   episode.step('forward')
   assert episode.solution == ('pickup',) and episode.reached == 'red ball'
-  assert episode._bot.observed == [None, 0, 2]
+  assert episode._bot.told == [None, 0, 2]
   assert episode.step('pickup').done and episode.solution == ()
   episode.reset(seed)
   assert episode.solution == ('forward',)

@@ -1,0 +1,113 @@
+"""Sets of problems that several recipes are measured on, as published."""
+
+from typing import Any
+
+from experiments.papers.recipe import DataSource
+
+_SIMPLERL = 'cf1c7858bfc145a27aa733e75d930d34f0d318a6'
+_DISCO = 'bd2b078129347a87c10fbb64df12ed50dce59947'
+BOXED = (
+  " Let's think step by step and output the final answer within \\boxed{}."
+)
+# Of the files at these commits.
+_SHA256 = {
+  'aime24': 'af2b8bd2aa911b6333ad0df32f3ca05c7ae8ed10f1731f4372c8ae26990bf7ac',
+  'amc23': '43707e1ca784602d8479de24ee8ce36609dbebc46dd152b0b12a46611aa898a4',
+  'math500': '35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132',
+  'minerva': '0e656b430d3a0a1dab6aa853f453ba3805e28e2cabe4fc72486a897cc09d8ba2',
+  'olympiadbench': 'bb8c1e38a16ea9eacb77530315a674d8'
+  '83f267fbff79183effc53681b4fcc416',
+  'gsm8k_test': '9f098df7ff4522078d6ccec27a5c38a4'
+  '54790fdb51131bedfaa0e490070d5394',
+  'aime25': '4da989679ba8ec8a32b374fe8dd62705e618a6547464f348ac0bed29dfe2fb68',
+  'amc83': 'f3d61378a1ff70592e08acc813fc300fd12b7bc0e7ede9420492dd13182b776c',
+}
+VERL = (
+  'data_source',
+  'prompt.0.content',
+  'reward_model.ground_truth',
+)
+
+
+def _simplerl(name, folder, columns, rows, **fields) -> DataSource:
+  return DataSource(
+    name=name,
+    repository='git:hkust-nlp/simpleRL-reason',
+    revision=_SIMPLERL,
+    path=f'examples/simplelr_math_eval/data/{folder}/test.jsonl',
+    columns=columns,
+    rows=rows,
+    unique=rows,
+    sha256=_SHA256[name],
+    licence='MIT (the repository)',
+    **fields,
+  )
+
+
+def verl_rows(
+  name: str, repository: str, revision: str, path: str, **fields
+) -> DataSource:
+  """Rows in verl's schema, whose prompts end with the instruction to box."""
+  given: dict[str, Any] = {'suffix': BOXED, 'columns': VERL} | fields
+  return DataSource(
+    name=name,
+    repository=repository,
+    revision=revision,
+    path=path,
+    question='{prompt.0.content}',
+    answer='{reward_model.ground_truth}',
+    **given,
+  )
+
+
+def _disco(name, file, rows, **fields) -> DataSource:
+  return verl_rows(
+    name,
+    'git:Optimization-AI/DisCO',
+    _DISCO,
+    f'datasets/deepscaler/data/{file}.parquet',
+    rows=rows,
+    unique=rows,
+    sha256=_SHA256[name],
+    licence='MIT (the repository)',
+    **fields,
+  )
+
+
+AIME24 = _simplerl(
+  'aime24', 'aime24', ('problem', 'answer'), 30, question='{problem}'
+)
+AMC23 = _simplerl(
+  'amc23', 'amc23', ('problem', 'answer'), 40, question='{problem}'
+)
+MATH500 = _simplerl(
+  'math500', 'math500', ('problem', 'answer'), 500, question='{problem}'
+)
+MINERVA = _simplerl(
+  'minerva',
+  'minerva_math',
+  ('problem', 'solution'),
+  272,
+  question='{problem}',
+  answer='{solution}',
+  gold='boxed',
+)
+OLYMPIAD = _simplerl(
+  'olympiadbench',
+  'olympiadbench',
+  ('question', 'final_answer'),
+  675,
+  answer='{final_answer}',
+)
+GSM8K = _simplerl(
+  'gsm8k_test', 'gsm8k', ('question', 'answer'), 1319, gold='hash'
+)
+AIME25 = _disco('aime25', 'aime25', 30)
+AMC83 = _disco('amc83', 'amc', 83)
+# Around each problem of DAPO-Math-17k.
+DAPO_BEFORE = (
+  'Solve the following math problem step by step. The last line of your '
+  'response should be of the form Answer: $Answer (without quotes) where '
+  '$Answer is the answer to the problem.\n\n'
+)
+DAPO_AFTER = '\n\nRemember to put your answer on its own line after "Answer:".'

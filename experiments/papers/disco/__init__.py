@@ -1,0 +1,1 @@
+"""DisCO on the distilled models of R1."""

@@ -1,0 +1,1 @@
+"""Dr. GRPO, Understanding R1-Zero-Like Training."""

@@ -1,0 +1,1 @@
+"""GSPO and EMPO on Qwen2.5-Math."""

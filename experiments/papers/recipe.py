@@ -1,0 +1,304 @@
+"""What a published table takes to be made again: one Recipe a paper.
+
+experiments/papers/NAME/recipe.py holds RECIPE and get_config(method); it is
+found by the name of its folder. A recipe holds facts. What was read in a
+released file or in the paper's table is a plain field; what was transcribed
+from a figure is named in `transcribed`, and what nobody has read in
+`unverified`.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+import functools
+import importlib
+import re
+
+from experiments.flags import configuration
+from rl_jax import overrides
+from rl_jax.config import ExperimentConfig
+from rl_jax.method import Method
+from rl_jax.planning import targets
+from rl_jax.tasks import answers
+from rl_jax.tasks import rows as rows_lib
+
+FOLLOWS = ('released code', 'paper')
+FORMS = ('.jsonl', '.csv', '.parquet', '.arrow')
+_NAME = re.compile(r'[a-z0-9_]+')
+_PLACE = re.compile(r'(hf|git):[\w.-]+/[\w.-]+')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataSource:
+  """A published file of rows, and how it becomes rows of question and answer.
+
+  name: of the files that `experiments.data` writes, data/recipes/NAME.jsonl.
+  repository: 'hf:OWNER/NAME', a data set on the Hugging Face hub, or
+    'git:OWNER/NAME', a repository on GitHub.
+  path: of the file in the repository. revision: a commit or a branch.
+  columns: fields that every row has; 'a.b' is the field b of a, 'a.0' the first
+    value of the list a.
+  rows: how many the file has; None: not known. unique: how many remain when
+    questions that occur twice are removed; None: not known.
+  sha256: of the file, or '': not known.
+  question, answer: templates of fields, as of tasks.QuestionAnswer; a field
+    that holds a list has several right answers.
+  prefix, suffix: texts around every question that are not part of it.
+  gold: where the right answer is in the answer field, a mode of
+    `answers.extract`.
+  unreadable: rows without a readable right answer, which are left out.
+  licence: of the data, or '': the repository states none.
+
+  Raises: ValueError naming a field that has another form.
+  """
+
+  name: str
+  repository: str
+  path: str
+  revision: str
+  columns: tuple[str, ...]
+  rows: int | None = None
+  unique: int | None = None
+  sha256: str = ''
+  question: str = '{question}'
+  answer: str = '{answer}'
+  prefix: str = ''
+  suffix: str = ''
+  gold: str = 'whole'
+  unreadable: int = 0
+  licence: str = ''
+
+  def __post_init__(self):
+    where = f'DataSource({self.name!r})'
+    if not _NAME.fullmatch(self.name):
+      raise ValueError(f'{where}.name: expected letters a-z, digits and _')
+    if not _PLACE.fullmatch(self.repository):
+      raise ValueError(
+        f'{where}.repository = {self.repository!r}: expected hf:OWNER/NAME or '
+        'git:OWNER/NAME'
+      )
+    if not self.path.endswith(FORMS):
+      raise ValueError(
+        f'{where}.path = {self.path!r}: expected a file that ends with one of '
+        f'{FORMS}'
+      )
+    if not self.revision:
+      raise ValueError(f'{where}.revision is empty: give a commit or a branch')
+    if self.gold not in answers.MODES:
+      raise ValueError(
+        f'{where}.gold = {self.gold!r}: expected one of {answers.MODES}'
+      )
+    if self.sha256 and not re.fullmatch(r'[0-9a-f]{64}', self.sha256):
+      raise ValueError(f'{where}.sha256 = {self.sha256!r}: expected 64 digits')
+    read = rows_lib.fields_of(self.question, self.answer)
+    if lost := [name for name in read if name not in self.columns]:
+      raise ValueError(
+        f'{where}.columns = {self.columns} lacks {lost}, which question or '
+        'answer name'
+      )
+    for field in ('rows', 'unique'):
+      value = dataclasses.asdict(self)[field]
+      if value is not None and value < 1:
+        raise ValueError(f'{where}.{field} = {value}: expected at least 1')
+
+  @property
+  def file(self) -> str:
+    """Where the rows are after `experiments.data`."""
+    return f'{FOLDER}/{self.name}.jsonl'
+
+
+FOLDER = 'data/recipes'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Benchmark:
+  """A set of problems with the decoding that the paper's table has for it.
+
+  samples: responses to a prompt of which the mean accuracy counts; 0: one
+  greedy response. max_tokens: of a response; None: as in training.
+  """
+
+  data: DataSource
+  samples: int = 0
+  temperature: float = 1.0
+  top_p: float = 1.0
+  max_tokens: int | None = None
+
+  def __post_init__(self):
+    where = f'Benchmark({self.data.name!r})'
+    if self.samples < 0:
+      raise ValueError(f'{where}.samples = {self.samples}: expected 0 or more')
+    if self.samples and not self.temperature > 0:
+      raise ValueError(
+        f'{where}.temperature = {self.temperature} with samples: expected more '
+        'than 0'
+      )
+    if not 0 < self.top_p <= 1:
+      raise ValueError(f'{where}.top_p = {self.top_p}: expected 0 < p <= 1')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+  """A row of the table: a method, and what it changes of the configuration.
+
+  method: as --method. variant: of the recipe's get_config, as --config
+  papers/NAME@VARIANT. add, set: as --add and --set. tiny: further changes of
+  the run in miniature. note: what to know of it.
+  """
+
+  method: str
+  variant: str = ''
+  add: tuple[str, ...] = ()
+  set: tuple[str, ...] = ()
+  tiny: tuple[str, ...] = ()
+  note: str = ''
+
+  def __post_init__(self):
+    texts_of = {'add': self.add, 'set': self.set, 'tiny': self.tiny}
+    for field, texts in texts_of.items():
+      for text in texts:
+        if '=' not in text:
+          raise ValueError(f'Row.{field}: {text!r} is not PATH=VALUE')
+
+  def words(self, paper: str) -> tuple[str, str, list[str], list[str]]:
+    """(config, method, sets, adds), as on the command line of train."""
+    config = f'papers/{paper}' + f'@{self.variant}' * bool(self.variant)
+    return config, self.method, list(self.set), list(self.add)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recipe:
+  """Everything that a stranger with a pod needs to make a table again.
+
+  paper: its identifier; table: which one; source: repository @ commit, files.
+  models: those that rows train, by their names on the Hugging Face hub.
+  data: what rows train on. config: an ordinary configuration of a method;
+    nothing in it that --set cannot reach.
+  rows: those that this package trains, by name. left_out: further rows of the
+    table, with the reason.
+  columns: of the table, in its order. evaluation: column -> benchmark; missing:
+    column -> why there is none; average: the column that the paper calls the
+    average, or ''.
+  published: (row, column) -> number as printed, in the paper's own units; rows
+    that are in no other field are references, as the model before training.
+  protocol: the paper's decoding, in words. prompts: (text, source, licence) of
+    each text that the configuration has from a released file.
+  follows: the released code or the paper, where they differ; how, in `traps`.
+  stop: when training ended, and how this recipe fixes it.
+  hardware, hours: as the authors state them, or '' where they do not.
+  pods: accelerators to plan for, as --target.
+
+  Raises: ValueError naming a field that does not fit the others.
+  """
+
+  title: str
+  paper: str
+  table: str
+  source: str
+  models: tuple[str, ...]
+  data: tuple[DataSource, ...]
+  config: Callable[[Method], ExperimentConfig]
+  rows: Mapping[str, Row]
+  columns: tuple[str, ...]
+  evaluation: Mapping[str, Benchmark]
+  published: Mapping[tuple[str, str], float]
+  protocol: str
+  follows: str
+  stop: str
+  average: str = ''
+  missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  prompts: tuple[tuple[str, str, str], ...] = ()
+  hardware: str = ''
+  hours: str = ''
+  transcribed: tuple[str, ...] = ()
+  unverified: tuple[str, ...] = ()
+  weaker: tuple[str, ...] = ()
+  traps: tuple[str, ...] = ()
+  pods: tuple[str, ...] = ()
+
+  def __post_init__(self):
+    if self.follows not in FOLLOWS:
+      raise ValueError(
+        f'Recipe.follows = {self.follows!r}: expected one of {FOLLOWS}'
+      )
+    for field in ('models', 'data', 'rows', 'evaluation', 'published'):
+      if not vars(self)[field]:
+        raise ValueError(f'Recipe.{field} is empty')
+    held = {
+      *self.evaluation,
+      *self.missing,
+      *((self.average,) * bool(self.average)),
+    }
+    if held != {*self.columns}:
+      raise ValueError(
+        f'Recipe.columns = {self.columns}, but evaluation, missing and average '
+        f'have {sorted(held)}'
+      )
+    for row, column in self.published:
+      if column not in held:
+        raise ValueError(
+          f'Recipe.published of {row!r}: '
+          + overrides.unknown_name('column', column, held)
+        )
+    sources: dict[str, DataSource] = {}
+    read = [one.data for one in self.evaluation.values()]
+    for source in (*self.data, *read):
+      if sources.setdefault(source.name, source) != source:
+        raise ValueError(f'Recipe: two data sources are named {source.name!r}')
+    if both := set(self.rows) & set(self.left_out):
+      raise ValueError(f'Recipe.left_out has rows that are trained: {both}')
+    for pod in self.pods:
+      targets.Target.parse(pod)
+
+  @property
+  def sources(self) -> tuple[DataSource, ...]:
+    """The files that training and evaluation read, each once."""
+    read = [one.data for one in self.evaluation.values()]
+    return tuple({one.name: one for one in (*self.data, *read)}.values())
+
+  @property
+  def table_rows(self) -> tuple[str, ...]:
+    """Names of rows in the published order, then those without a number."""
+    printed = dict.fromkeys(row for row, _ in self.published)
+    return tuple(printed | dict.fromkeys((*self.rows, *self.left_out)))
+
+
+def names() -> list[str]:
+  """Names of the papers that have a recipe, sorted."""
+  folder = configuration.ROOT / 'experiments' / 'papers'
+  return sorted(path.parent.name for path in folder.glob('*/recipe.py'))
+
+
+@functools.cache
+def load(paper: str) -> Recipe:
+  """The recipe of a paper.
+
+  Raises: ValueError naming the known papers.
+  """
+  known = names()
+  if paper not in known:
+    raise ValueError(overrides.unknown_name('recipe', paper, known))
+  module = importlib.import_module(f'experiments.papers.{paper}.recipe')
+  return module.RECIPE
+
+
+def row_of(paper: str, row: str) -> Row:
+  """A row of a recipe by name.
+
+  Raises: ValueError naming the known rows, or why a row is left out.
+  """
+  recipe = load(paper)
+  if row in recipe.left_out:
+    raise ValueError(
+      f'row {row!r} of {paper} is left out: {recipe.left_out[row]}'
+    )
+  if row not in recipe.rows:
+    raise ValueError(
+      overrides.unknown_name(f'row of {paper}', row, recipe.rows)
+    )
+  return recipe.rows[row]
+
+
+def experiment(paper: str, row: str) -> ExperimentConfig:
+  """The whole configuration of a row, at the scale of the paper."""
+  return configuration.build(*row_of(paper, row).words(paper))

@@ -1,0 +1,1 @@
+"""SimpleRL-Zoo: GRPO from base models of many sizes."""

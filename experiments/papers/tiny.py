@@ -1,0 +1,223 @@
+"""Recipes in miniature: a tiny model, a few rows written here, two iterations.
+
+The rows have the columns of the published files and take the same way: raw
+file, conversion, task, prompt, grader, evaluation, table. The model has the
+architecture of the recipe's, two heads of 8 and a vocabulary of bytes, with the
+tokens and the chat template of ChatML. Its numbers mean nothing.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+import json
+import os
+from typing import Any
+
+import jax
+
+from experiments.papers import data_files, settings
+from experiments.papers import recipe as recipe_lib
+from experiments.papers.recipe import DataSource, Recipe, Row
+from experiments.sweeps import runs as sweep_runs
+from rl_jax.models.files import gguf_import, model_dir
+from rl_jax.models.params import init_params
+from rl_jax.models.tokenizer import HFTokenizer
+from rl_jax.models.transformer import ModelConfig
+
+# (question, answer); written for this package.
+PROBLEMS = (
+  ('Ann has 3 red pens and 4 blue ones. How many pens has she?', '7'),
+  ('A box holds 6 eggs. How many eggs are in 5 boxes?', '30'),
+  ('Tom reads 12 of 40 pages. How many are left?', '28'),
+  ('A rope of 18 metres is cut into 3 equal parts. How long is each?', '6'),
+  ('What is the sum of 15 and 27?', '42'),
+  ('A bus has 50 seats, and 35 are taken. How many are free?', '15'),
+)
+CHAT_TEMPLATE = (
+  "{% if messages[0]['role'] != 'system' %}<|im_start|>system\n"
+  'You are a helpful assistant.<|im_end|>\n{% endif %}'
+  "{% for turn in messages %}<|im_start|>{{ turn['role'] }}\n"
+  "{{ turn['content'] }}<|im_end|>\n{% endfor %}"
+  '{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}'
+)
+_GOLD = {'hash': '#### {}', 'boxed': '\\boxed{{{}}}', 'whole': '{}'}
+# What is set of every row, whatever the row sets.
+SIZES = {
+  'iterations': 2,
+  'model.config': 'null',
+  'model.compute_dtype': 'float32',
+  'model.remat': 'false',
+  'rollout.num_prompts': 4,
+  'rollout.max_prompt_tokens': 512,
+  'rollout.max_response_tokens': 8,
+  'rollout.max_rounds': 1,
+  'update.minibatch_prompts': 2,
+  'update.microbatch_prompts': 'null',
+  'mesh.data': 1,
+  'mesh.fsdp': 1,
+  'mesh.tensor': 1,
+  'evaluation.every': 2,
+  'evaluation.num_prompts': 4,
+  'evaluation.batch_prompts': 4,
+  'evaluation.max_response_tokens': 8,
+  'verifier.num_workers': 1,
+}
+
+_OF_ROWS = {
+  *('model.path', 'task.sources', 'rollout.group_size'),
+  *('evaluation.num_samples', 'model.lora_rank'),
+}
+
+
+def sweep(
+  paper: str, folder: str, rows: Sequence[str] = (), seeds: int = 1
+) -> list[sweep_runs.Setting]:
+  """The settings of rows (none: all) and seeds; writes their files to folder.
+
+  A row's field `tiny` has what SIZES lacks for it.
+  """
+  recipe = recipe_lib.load(paper)
+  where = write(recipe, os.path.abspath(folder))
+  found = []
+  for name in rows or recipe.rows:
+    row = recipe_lib.row_of(paper, name)
+    config = recipe_lib.experiment(paper, name)
+    small: dict[str, Any] = {
+      **SIZES,
+      'model.path': where['model'],
+      'task.sources': repr({'train': where[config_source(recipe, config)]}),
+      'rollout.group_size': min(config.rollout.group_size, 4),
+      'evaluation.num_samples': min(config.evaluation.num_samples, 2),
+    }
+    if config.model.lora_rank:
+      small['model.lora_rank'] = 2
+    for i, one in enumerate(config.evaluation.sets):
+      file = where[recipe.evaluation[one.name].data.name]
+      small[f'evaluation.sets.{i}.task.sources'] = repr({'test': file})
+    found += [
+      setting(paper, row)
+      | small
+      | dict(pair.split('=', 1) for pair in row.tiny)
+      | {'seed': seed}
+      for seed in range(seeds)
+    ]
+  return found
+
+
+def setting(paper: str, row: Row) -> sweep_runs.Setting:
+  """The row as a setting of a sweep."""
+  config, method, sets, adds = row.words(paper)
+  more = {'add': adds} if adds else {}
+  changes = dict(text.split('=', 1) for text in sets)
+  return {'config': config, 'method': method, **changes, **more}
+
+
+def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
+  """The fields of a setting that are of the size of a run in miniature."""
+  own = {
+    text.partition('=')[0] for row in recipe.rows.values() for text in row.tiny
+  }
+  sized = {*SIZES, *_OF_ROWS, *own}
+  return {
+    name
+    for name in setting
+    if name in sized or name.startswith('evaluation.sets.')
+  }
+
+
+def config_source(recipe: Recipe, config: Any) -> str:
+  """The name of the data that a configuration trains on."""
+  (file,) = config.task.sources.values()
+  return next(one.name for one in recipe.data if one.file == file)
+
+
+def write(recipe: Recipe, folder: str) -> dict[str, str]:
+  """Writes model and data; name of a source, or 'model' -> its path."""
+  places = {'model': os.path.join(folder, 'model')}
+  if not os.path.exists(places['model']):
+    write_model(settings.sizes(recipe.models[0]), places['model'])
+  for source in recipe.sources:
+    small = of_hand(source)
+    where = data_files.places(small, os.path.join(folder, 'data'))
+    if not os.path.exists(where.raw):
+      with data_files.replaced(where.raw) as file:
+        for row in rows_of(source):
+          file.write((json.dumps(row) + '\n').encode())
+    data_files.prepare(small, os.path.join(folder, 'data'))
+    places[source.name] = where.rows
+  return places
+
+
+def of_hand(source: DataSource) -> DataSource:
+  """The source, of a file of rows that are written here."""
+  return dataclasses.replace(
+    source,
+    path='rows.jsonl',
+    rows=len(PROBLEMS),
+    unique=len(PROBLEMS),
+    unreadable=0,
+    sha256='',
+    licence='as this package',
+  )
+
+
+def rows_of(source: DataSource) -> list[dict[str, Any]]:
+  """Rows with the columns of the source, of PROBLEMS."""
+  found = []
+  for question, answer in PROBLEMS:
+    row: dict[str, Any] = {}
+    for column in source.columns:
+      text = '-'
+      if '{' + column + '}' == source.question:
+        text = source.prefix + question + source.suffix
+      elif '{' + column + '}' == source.answer:
+        text = _GOLD[source.gold].format(answer)
+      _put(row, column.split('.'), text)
+    found.append(row)
+  return found
+
+
+def _put(row, path, value):
+  """Sets the field at a path; '0' is the first value of a list."""
+  key, *rest = path
+  if not rest:
+    row[key] = value
+  elif rest[0] == '0':
+    row[key] = [{}]
+    _put(row[key][0], rest[1:], value)
+  else:
+    _put(row.setdefault(key, {}), rest, value)
+
+
+def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
+  """A model of the same parts whose sizes are the smallest."""
+  return dataclasses.replace(
+    model,
+    vocab_size=vocab_size,
+    num_layers=1,
+    width=16,
+    num_heads=2,
+    num_kv_heads=1,
+    head_size=8,
+    mlp_size=24,
+    rope_theta=1e4,
+    rope_scaling=None,
+    tied_embeddings=True,
+    max_positions=1024,
+  )
+
+
+def write_model(model: ModelConfig, folder: str) -> None:
+  """Random weights of the tiny architecture, with a tokenizer of bytes."""
+  kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
+  spare = iter(range(256, 512))
+  letters = [chr(b if b in kept else next(spare)) for b in range(256)]
+  tokens = ['<|endoftext|>', '<|im_start|>', '<|im_end|>', *letters]
+  tokenizer = HFTokenizer(
+    gguf_import.byte_level_bpe('qwen2', tokens, [], [3] * 3 + [1] * 256),
+    eos_ids=(2,),
+    pad_id=0,
+    chat_template=CHAT_TEMPLATE,
+  )
+  small = architecture(model, len(tokens))
+  params = init_params(small, jax.random.key(0))
+  model_dir.save_model(folder, small, params, tokenizer)

@@ -1,0 +1,1 @@
+"""The table of baselines that verl publishes for GSM8K."""

@@ -1,0 +1,80 @@
+"""The plan of memory is within a tenth of what the compilers say.
+
+A table of differences: each case is a program of the size of a real one, on
+each device of a mesh. Models have few of their layers, as all are alike.
+"""
+
+import dataclasses
+
+import pytest
+
+from experiments.flags import configuration
+from rl_jax.models import presets
+from rl_jax.planning import abstract_run, memory_plan, programs
+from rl_jax.planning.targets import Target
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+
+pytestmark = pytest.mark.compilers
+
+CONFIG = 'configs/qwen2p5_1p5b_gsm8k.py'
+SMALL, LARGE = 'Qwen2.5-0.5B', 'Qwen2.5-1.5B'
+H100, V5E = 'gpu:h100:1x1x8', 'tpu:v5e:2x4'
+LONG = (
+  'mesh.fsdp=1',
+  'rollout.num_prompts=2',
+  'rollout.max_response_tokens=8192',
+  'update.microbatch_prompts=1',
+  'update.microbatch_rows=1',
+)
+# Name -> (model, method, changes, fields of the model's source).
+CASES = {
+  'kernel': (SMALL, 'grpo', (), {}),
+  'plain': (SMALL, 'grpo', (), {'attention': 'plain'}),
+  'kept': (SMALL, 'grpo', (), {'remat': False}),
+  'kept, plain': (SMALL, 'grpo', (), {'remat': False, 'attention': 'plain'}),
+  'whole batch': (SMALL, 'grpo', ('update.microbatch_prompts=32',), {}),
+  '2,048 tokens': (SMALL, 'grpo', ('rollout.max_response_tokens=2048',), {}),
+  'LoRA': (SMALL, 'grpo', (), {'lora_rank': 16}),
+  'critic': (SMALL, 'ppo', (), {'value_head': True}),
+  'large': (LARGE, 'grpo', (), {}),
+  'large, two groups': (
+    LARGE,
+    'grpo',
+    ('update.microbatch_prompts=16',),
+    {'attention': 'plain'},
+  ),
+  '8,192 tokens': (LARGE, 'grpo', LONG, {}),
+  '8,192 tokens, plain': (LARGE, 'grpo', LONG, {'attention': 'plain'}),
+}
+
+
+def measured(target, name, stage):
+  """(bytes by plan, bytes by compiler) beside what is kept."""
+  preset, method, sets, fields = CASES[name]
+  accelerators = Target.parse(target)
+  config = configuration.build(CONFIG, method, sets)
+  model = dataclasses.replace(presets.PRESETS[preset], num_layers=4)
+  source = dataclasses.replace(config.model, config=model, **fields)
+  config = dataclasses.replace(config, model=source)
+  model = policy_lib.planned_model(source, config.task, accelerators.platform)
+  count = config.mesh.fsdp
+  mesh = mesh_lib.make_mesh(
+    dataclasses.replace(config.mesh, data=1), accelerators.devices()[:count]
+  )
+  config = dataclasses.replace(config, mesh=mesh_lib.MeshConfig(fsdp=count))
+  plan = memory_plan.estimate(config, model, mesh)
+  lowered = abstract_run.AbstractRun(config, model, mesh).lower()[stage]
+  program = programs.compiled(lowered, devices=count)
+  return getattr(plan, stage) - plan.kept, program.temporaries
+
+
+@pytest.mark.parametrize('target', [H100, V5E])
+@pytest.mark.parametrize('name', CASES)
+def test_the_plan_of_an_update_is_within_a_tenth(target, name):
+  """Temporary memory: gradients, activations, one layer or logits."""
+  planned, compiled = measured(target, name, 'update')
+  assert planned == pytest.approx(compiled, rel=0.1), (
+    f'{name}, {target}: {planned / 1e9:.3f} GB by plan, {compiled / 1e9:.3f} '
+    f'by the compiler, {planned / compiled - 1:+.1%}'
+  )
