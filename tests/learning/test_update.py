@@ -189,6 +189,54 @@ def test_rows_of_any_groups_are_a_minibatch(toy, tiny, scored, count):
   np.testing.assert_allclose(found[1], np.mean([x[1] for x in each]), rtol=1e-5)
 
 
+def test_steps_on_rows_are_those_of_a_loop_by_hand(toy, tiny, scored):
+  """E1: two steps of gradient descent; rows by weights of the whole batch."""
+  method, optimizer = toy.get_method('grpo'), optax.sgd(0.1)
+  order_KM = np.array([[5, 0], [7, 2]], np.int32)
+  expected, alone = tiny.params(), gradient(tiny, method, 1)
+  for rows in order_KM:
+    each = [
+      alone(
+        expected,
+        scored.replace(weight_B=scored.weight_B * (np.arange(8) == row)),
+      )[0]
+      for row in rows
+    ]
+    expected = jax.tree.map(
+      lambda p, *g: p - 0.1 * sum(g) / len(g), expected, *each
+    )
+
+  @jax.jit
+  def step(state, batch, group_M):
+    return update.update_minibatch(
+      Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
+      state,
+      batch,
+      group_M,
+      optimizer=optimizer,
+      reuse_scores=False,
+      by_row=True,
+    )
+
+  params = tiny.params()
+  state = TrainState(
+    step=jnp.int32(0),
+    skipped=jnp.int32(0),
+    params=params,
+    opt_state=optimizer.init(params),
+    method_state={},
+  )
+  batch = update.Batch(
+    frozen={}, method=method.as_arrays(), traj=scored, key=KEY
+  )
+  for rows in order_KM:
+    state, _ = step(state, batch, jnp.asarray(rows))
+  moved = jax.tree.map(jnp.subtract, expected, params)
+  found = jax.tree.map(jnp.subtract, state.params, params)
+  assert optax.tree.norm(moved) > 1e-4
+  assert tiny.relative_gap(found, moved) < 1e-5
+
+
 def test_padding_and_group_order_change_nothing(toy, tiny, scored):
   """E1, for a method that ranks and draws: wider rows, groups turned round."""
   compute = gradient(tiny, clip_cov(), 2)
