@@ -198,15 +198,29 @@ class ExperimentConfig:
 def optimizer_of(config: ExperimentConfig) -> OptimizerConfig:
   """The optimizer of a run: by default it ends with the last iteration.
 
-  total_steps = iterations * epochs * num_prompts / minibatch_prompts
+  total_steps = iterations * steps_of_rollout, and a warm-up of rollouts is one
+  of warmup_steps * steps_of_rollout steps.
   """
-  optimizer = config.optimizer
+  optimizer, steps = config.optimizer, steps_of_rollout(config)
+  if optimizer.warmup_unit == 'rollouts':
+    optimizer = dataclasses.replace(
+      optimizer,
+      warmup_steps=optimizer.warmup_steps * steps,
+      warmup_unit='steps',
+    )
   if not optimizer.needs_total_steps or optimizer.total_steps is not None:
     return optimizer
-  rollout, update = config.rollout, config.update
-  minibatch = update.minibatch_prompts or rollout.num_prompts
-  steps = update.epochs * (rollout.num_prompts // minibatch)
   return dataclasses.replace(optimizer, total_steps=config.iterations * steps)
+
+
+def steps_of_rollout(config: ExperimentConfig) -> int:
+  """Optimizer steps of an iteration: epochs * rows / rows of a minibatch."""
+  rollout, update = config.rollout, config.update
+  if update.minibatch_rows:
+    rows = rollout.num_prompts * rollout.group_size
+    return update.epochs * (rows // update.minibatch_rows)
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  return update.epochs * (rollout.num_prompts // minibatch)
 
 
 def evaluations(config: ExperimentConfig) -> dict[str, ExperimentConfig]:
@@ -288,6 +302,11 @@ def _shares(config: ExperimentConfig):
   microbatch = config.update.microbatch_prompts or minibatch
   # Whole groups on every row shard: group statistics need no communication.
   rows = sizes['data'] * sizes['fsdp']
+  if count := config.update.minibatch_rows:
+    count = config.update.microbatch_rows or count
+    yield rows, 'mesh.data * mesh.fsdp', count, 'the rows of a microbatch'
+  if count := rollout.round_prompts:
+    yield rows, 'mesh.data * mesh.fsdp', count, 'rollout.round_prompts'
   yield rows, 'mesh.data * mesh.fsdp', microbatch, 'the microbatch'
   part = rollout.num_prompts // rollout.parts
   yield rows, 'mesh.data * mesh.fsdp', part, 'the prompts of rollout.parts'
@@ -320,6 +339,7 @@ def validate(config: ExperimentConfig) -> None:
     _check_baseline(config, config.diagnostics.baseline)
   _check_evaluation(config)
   _check_averages(config)
+  _check_rows(config)
   method_lib.check_run(config.method, config.task, config.rollout)
   if config.verifier.on_device:
     _check_device_verifier(config)
@@ -380,9 +400,21 @@ def _check_sizes(config: ExperimentConfig) -> None:
   )
   divides('update.microbatch_prompts', microbatch, 'the minibatch', minibatch)
   rows = update.microbatch_rows or rollout.group_size
-  divides(
-    'update.microbatch_rows', rows, 'rollout.group_size', rollout.group_size
-  )
+  if update.minibatch_rows:
+    total = rollout.num_prompts * rollout.group_size
+    named = 'rollout.num_prompts * group_size'
+    divides('update.minibatch_rows', update.minibatch_rows, named, total)
+    rows = update.microbatch_rows or update.minibatch_rows
+    divides(
+      'update.microbatch_rows',
+      rows,
+      'update.minibatch_rows',
+      update.minibatch_rows,
+    )
+  else:
+    divides(
+      'update.microbatch_rows', rows, 'rollout.group_size', rollout.group_size
+    )
   for need in config.method.needs():
     # Even of rollout.group_size: wrappers of rollouts make larger groups.
     by_place = not isinstance(need, str) and need.by_place
@@ -424,6 +456,38 @@ def _check_averages(config: ExperimentConfig) -> None:
         f'model.param_dtype = {model.param_dtype!r}, but small changes of '
         f'{name}, kept by {type(rule).__name__}, would be rounded away: set '
         "model.param_dtype = 'float32'"
+      )
+
+
+def _check_rows(config: ExperimentConfig) -> None:
+  """Raises ValueError if a method cannot train on rows of any groups."""
+  update, method = config.update, config.method
+  if update.minibatch_rows is None:
+    return
+  start = f'update.minibatch_rows = {update.minibatch_rows}'
+  if update.minibatch_prompts is not None:
+    raise ValueError(
+      f'{start} with update.minibatch_prompts = {update.minibatch_prompts}: a '
+      'minibatch is of rows or of groups'
+    )
+  pieces = (*method.losses, *method.weights)
+  rule = method.aggregation
+  reading = [
+    type(piece).__name__
+    for piece in pieces
+    if not piece.per_token or piece.min_group_size > 1
+  ]
+  for value, what in (
+    (method.pairs, 'method.pairs'),
+    (method.rollout, 'method.rollout'),
+    (config.diagnostics.influence_every, 'diagnostics.influence_every'),
+    (rule is not None and rule.by_group, type(rule).__name__),
+    (reading, ', '.join(reading)),
+  ):
+    if value:
+      raise ValueError(
+        f'{start} with {what}, which needs whole groups or all rows of a '
+        'rollout: set update.minibatch_prompts in its place'
       )
 
 

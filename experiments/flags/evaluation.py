@@ -29,8 +29,8 @@ from rl_jax.tasks.rows import is_source
 NEW_TOKENS, PROMPT_TOKENS = 64, 512
 _ANSWERS = ('question', 'answer', 'gold', 'extract', 'verifier')
 _ROWS = (
-  'rows are read from .jsonl, .csv, .tsv, .parquet and .arrow files, folders '
-  'of Parquet files or of `datasets.save_to_disk`, and tfds:NAME'
+  'rows are read from .jsonl, .json, .csv, .tsv, .parquet and .arrow files, '
+  'folders of Parquet files or of `datasets.save_to_disk`, and tfds:NAME'
 )
 _PROMPTS = ('template', 'chat', 'prefill')
 

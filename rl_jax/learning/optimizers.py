@@ -28,7 +28,9 @@ class OptimizerConfig:
   name: a factory of optax with a learning rate, as 'lion', or 'contrib.muon'.
   arguments: of that factory, by name. b1 to moment_dtype are those of AdamW and
     must be left unchanged with another.
-  schedule, schedule_arguments: see schedules.make, after a linear warm-up.
+  schedule, schedule_arguments: see schedules.make, after a linear warm-up of
+    warmup_steps, which are optimizer steps or, by warmup_unit, the steps of so
+    many rollouts.
   total_steps: optimizer steps until the schedule ends; None: those of all
     iterations.
   clip_norm: of the policy and, with separate layers, of the critic; None: no
@@ -59,6 +61,7 @@ class OptimizerConfig:
   schedule_arguments: dict[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
+  warmup_unit: str = chosen('steps', ('steps', 'rollouts'))
 
   def __post_init__(self):
     schedules.check(self.schedule, self.schedule_arguments)
@@ -108,8 +111,14 @@ def schedule(
   learning_rate: in place of the configuration's, a number or a traced scalar.
 
   Raises:
-    ValueError: the schedule ends, but at no known step.
+    ValueError: the schedule ends, but at no known step, or its warm-up is of
+      rollouts, whose steps only a run knows (config.optimizer_of).
   """
+  if config.warmup_unit != 'steps' and config.warmup_steps:
+    raise ValueError(
+      f'OptimizerConfig.warmup_unit = {config.warmup_unit!r}: the steps of a '
+      'rollout are known in a run only'
+    )
   if config.needs_total_steps and config.total_steps is None:
     raise ValueError(
       f'OptimizerConfig.schedule = {config.schedule!r} needs total_steps'

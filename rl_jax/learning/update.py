@@ -31,6 +31,10 @@ class UpdateConfig:
   """How a rollout becomes optimizer steps; counts are prompts (groups).
 
   minibatch_prompts: one optimizer step each; None is the whole rollout.
+  minibatch_rows: in its place, so many responses of any groups, shuffled one by
+    one as OpenRLHF and Oat do, for losses that read no other rows. Advantages
+    are those of whole groups. microbatch_rows is then how many of these a
+    microbatch has, and microbatch_prompts is of scoring only.
   microbatch_prompts: memory only, never mathematics; None is one piece.
   microbatch_rows: rows of each of these groups that are in a microbatch, for
     long responses; None is the whole group, whose prompt is then computed once.
@@ -42,6 +46,7 @@ class UpdateConfig:
 
   epochs: int = ranged(1, 1, INT32)
   minibatch_prompts: int | None = ranged(None, 1)
+  minibatch_rows: int | None = ranged(None, 1)
   microbatch_prompts: int | None = ranged(None, 1)
   microbatch_rows: int | None = ranged(None, 1)
   pack: bool = True
@@ -162,15 +167,19 @@ def update_minibatch(
   optimizer: optax.GradientTransformation,
   reuse_scores: bool,
   log_rows: int = 0,
+  by_row: bool = False,
 ) -> tuple[TrainState, Metrics]:
   """One optimizer step on the groups group_M; donate the state.
+
+  by_row: group_M are rows, each of which is a group from here on.
 
   A non-finite loss or gradient changes nothing but `skipped`. With log_rows the
   metrics have the entry 'tokens': fields of the first rows of the batch.
   """
   # Of its own purpose: otherwise the first step's draws are the sampler's.
   key = randomness.purpose_key(batch.key, randomness.PIECES, state.step)
-  batch = batch.replace(traj=groups.take(batch.traj, group_M), key=key)
+  take = groups.take_rows if by_row else groups.take
+  batch = batch.replace(traj=take(batch.traj, group_M), key=key)
   grads, loss, metrics, states = minibatch_gradient(
     forward,
     state.params,

@@ -75,6 +75,8 @@ class SeqMeanTokenSumNorm(Aggregation):
 class GroupTokenMean(Aggregation):
   """Mean over groups of the mean over a group's tokens: prompts count alike."""
 
+  by_group = True
+
   def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""
     mask_BT, weight_B = ctx.mask_BT, ctx.weight_B

@@ -266,6 +266,8 @@ class Aggregation(Piece):
   """How a [B, T] loss becomes a scalar: sum(weights * loss)."""
 
   role: ClassVar[str] = 'aggregation'
+  # True: weights depend on which rows are of one group.
+  by_group: ClassVar[bool] = False
 
   def __call__(self, ctx: AggregationContext) -> Array:
     """Weights [B, T]."""

@@ -211,7 +211,7 @@ class AbstractRun:
   def _empty_rollout(self) -> Any:
     """What `start` puts on the devices: prompts of full width."""
     rollout = self.config.rollout
-    N, P = rollout.num_prompts, rollout.max_prompt_tokens
+    N, P = rollout.generated_prompts, rollout.max_prompt_tokens
 
     def make():
       return start_trajectories(

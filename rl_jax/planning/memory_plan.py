@@ -106,11 +106,15 @@ def estimate(
     math.prod(x.sharding.shard_shape(x.shape)) * 4
     for x in jax.tree.leaves(trainable)
   )
-  parts = config.rollout.group_size // sizes.group_rows
   platform = model.platform
   draft_weights, draft_cache = _draft_model_bytes(config, mesh, platform)
   kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
-  pieces = minibatch // (config.update.microbatch_prompts or minibatch) * parts
+  update = config.update
+  if rows := update.minibatch_rows:
+    pieces = rows // (update.microbatch_rows or rows)
+  else:
+    pieces = minibatch // (update.microbatch_prompts or minibatch)
+    pieces *= config.rollout.group_size // sizes.group_rows
   return MemoryPlan(
     parameters=bytes_per_device(params),
     reference=copies * bytes_per_device(trainable),

@@ -12,7 +12,11 @@ over visible positions (costs.model_flops).
 import dataclasses
 from typing import Any
 
-from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  steps_of_rollout,
+)
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
 from rl_jax.planning import costs, memory_plan
@@ -74,10 +78,14 @@ def roofline(
   rollout, update = config.rollout, config.update
   sampled, spread = _forward_flop(config, model, devices)
   minibatch = update.minibatch_prompts or rollout.num_prompts
-  parts = rollout.group_size // (update.microbatch_rows or rollout.group_size)
-  pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
-  pieces *= parts
-  steps = update.epochs * rollout.num_prompts // minibatch
+  if rows := update.minibatch_rows:
+    total = rollout.num_prompts * rollout.group_size
+    pieces = total // (update.microbatch_rows or rows)
+  else:
+    parts = rollout.group_size // (update.microbatch_rows or rollout.group_size)
+    pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
+    pieces *= parts
+  steps = steps_of_rollout(config)
   # A forward pass reads weights in the compute dtype, gathered over fsdp; the
   # parameters themselves where they are that already.
   weights = plan.sampler_weights or plan.parameters

@@ -78,7 +78,7 @@ class Sizes:
     rollout, axes = config.rollout, dict(mesh.shape)
     minibatch = config.update.minibatch_prompts or rollout.num_prompts
     shards = math.prod(axes[axis] for axis in mesh_lib.ROW_AXES)
-    prompts = max(0, rollout.num_prompts - rollout.recorded_prompts)
+    prompts = max(0, rollout.generated_prompts - rollout.recorded_prompts)
     prompts //= rollout.parts
     samplers = layout.parts(prompts, 'sampled_rows', axes)
 
@@ -89,12 +89,19 @@ class Sizes:
       return n and -(-n // samplers)
 
     wrapper = config.method.wrapper
+    update = config.update
+    microbatch = -(-(update.microbatch_prompts or minibatch) // shards)
+    group_rows = update.microbatch_rows or rollout.group_size
+    if rows := update.minibatch_rows:  # scoring has whole groups
+      rows = -(-(update.microbatch_rows or rows) // shards)
+      microbatch = max(rows, microbatch * rollout.group_size)
+      group_rows = 1
     return cls(
       model=model,
-      microbatch=-(-(config.update.microbatch_prompts or minibatch) // shards),
+      microbatch=microbatch,
       rollout=-(-prompts // samplers),
       group_size=rollout.group_size,
-      group_rows=config.update.microbatch_rows or rollout.group_size,
+      group_rows=group_rows,
       prompt=rollout.max_prompt_tokens,
       response=rollout.max_response_tokens,
       heads=split(model.num_heads),

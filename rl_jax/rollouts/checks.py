@@ -23,6 +23,7 @@ def check(config: Any) -> None:
   partners.check(config)
   lagged.check(rollout, config.guards.max_logp_gap)
   _check_parts(rollout, method)
+  _check_round(rollout, method)
   _check_cache(rollout)
   _check_devices(config)
   if config.task.traits.rewrites and config.mesh.sequence > 1:
@@ -73,6 +74,34 @@ def _check_devices(config: Any) -> None:
       raise ValueError(
         f'mesh.rollout_devices = {devices} with {name}: only plain samples are '
         'drawn on their own devices; set mesh.rollout_devices to 0'
+      )
+
+
+def _check_round(rollout: Any, method: Method) -> None:
+  count = rollout.round_prompts
+  if count is None:
+    return
+  if count < rollout.num_prompts:
+    raise ValueError(
+      f'rollout.round_prompts = {count} is less than rollout.num_prompts = '
+      f'{rollout.num_prompts}'
+    )
+  if method.group_filter is None:
+    raise ValueError(
+      f'rollout.round_prompts = {count} without method.group_filter: what is '
+      'not trained on would be sampled for nothing; set it to null'
+    )
+  for name, value in (
+    ('rollout.parts', rollout.parts - 1),
+    ('rollout.turns', rollout.turns),
+    ('rollout.window_tokens', rollout.window_tokens),
+    ('rollout.recorded_prompts', rollout.recorded_prompts),
+    ('method.rollout', method.rollout),
+  ):
+    if value:
+      raise ValueError(
+        f'rollout.round_prompts = {count} with {name}: only plain samples are '
+        'drawn in larger rounds; set rollout.round_prompts to null'
       )
 
 

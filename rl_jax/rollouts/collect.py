@@ -60,6 +60,9 @@ class RolloutConfig:
   show_stop: a text of `stop` that has ended a response is a part of what
     verifiers, judges and environments read, as '</answer>' for answers between
     tags. Control tokens and end tokens are not.
+  round_prompts: prompts of a round of dynamic sampling (method.group_filter),
+    num_prompts at least: rounds end when num_prompts groups are kept, and the
+    first of these are trained on. None: num_prompts.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
     room for the next. Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
@@ -93,6 +96,7 @@ class RolloutConfig:
   show_stop: bool = False
   overlong_prompt: str = chosen('error', ('error', 'skip'))
   max_rounds: int = ranged(10, 1)  # generation rounds of dynamic sampling
+  round_prompts: int | None = ranged(None, 1)
   slots: int | None = ranged(None, 1)
   cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
@@ -115,6 +119,11 @@ class RolloutConfig:
     if self.turns is None:
       raise ValueError('rollout.turns = None: these rollouts have no episodes')
     return self.turns
+
+  @property
+  def generated_prompts(self) -> int:
+    """Prompts of one generation round."""
+    return self.round_prompts or self.num_prompts
 
   @property
   def engine_config(self) -> EngineConfig:
@@ -222,7 +231,8 @@ class Collector:
         break
       keep_N = processes.read(self.jitted(_kept_groups)(method, traj))
       kept += [
-        number * rollout.num_prompts + int(i) for i in np.flatnonzero(keep_N)
+        number * rollout.generated_prompts + int(i)
+        for i in np.flatnonzero(keep_N)
       ]
       if len(kept) >= rollout.num_prompts:
         break
@@ -268,7 +278,7 @@ class Collector:
     only on its state, so a run that is interrupted here begins it again.
     """
     before = self.selector.state
-    chosen = self.selector.select(self._rollout.num_prompts)
+    chosen = self.selector.select(self._rollout.generated_prompts)
     self.selector.state = before
     sampler = Sampler(self, params, policy_version, first_serial, None)
     examples, *arrays = self.prompts.batch(chosen)
@@ -287,7 +297,7 @@ class Collector:
     would not do: CPUs decode them side by side.
     """
     self._sides = None if wrapper.rivals is None else []
-    count, players = self._rollout.num_prompts, self.prompts.players
+    count, players = self._rollout.generated_prompts, self.prompts.players
     chosen = self.selector.select(count // players)
     indices = np.repeat(chosen, players)  # a prompt for each player of a game
     examples, *arrays = self.prompts.batch(chosen)
@@ -451,7 +461,8 @@ class Collector:
         wanted,
         len(trajs),
       )
-    spare = [i for i in range(len(trajs) * wanted) if i not in set(kept)]
+    total = len(trajs) * self._rollout.generated_prompts
+    spare = [i for i in range(total) if i not in set(kept)]
     chosen = (kept + spare)[:wanted]
     groups = processes.put(np.asarray(chosen, np.int32), self.replicated)
     return self.jitted(take_from_rounds)(tuple(trajs), groups)

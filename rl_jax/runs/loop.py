@@ -216,7 +216,7 @@ class Trainer:
       )
     )
     next_serial = counters.group_serial
-    next_serial += len(rounds) * config.rollout.num_prompts
+    next_serial += len(rounds) * config.rollout.generated_prompts
     sampled = time.perf_counter()
     errors = rollout_log.sample_errors(rounds)
     self.watch.see_samples(errors)

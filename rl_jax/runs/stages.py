@@ -19,7 +19,7 @@ from jax import lax
 import numpy as np
 
 from rl_jax import randomness
-from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.config import ExperimentConfig, optimizer_of, steps_of_rollout
 from rl_jax.decoding import sampling
 from rl_jax.decoding.engine import Engine, make_engine, on_own_mesh
 from rl_jax.decoding.stop import make_stop
@@ -70,8 +70,9 @@ class Functions:
   score: Score | None  # None: nothing to score before the update
   make_batch: MakeBatch
   update_minibatch: UpdateMinibatch
-  groups_per_minibatch: int
+  groups_per_minibatch: int  # rows, if by_row
   epochs: int
+  by_row: bool = False  # minibatches are of rows, see UpdateConfig
 
   def minibatches(self, seed: int, iteration: int, num_groups: int):
     """Groups of the optimizer steps of one rollout, int32[K, M].
@@ -118,7 +119,9 @@ def make_functions(
   )
   minibatch = config.update.minibatch_prompts or rollout.num_prompts
   microbatch = config.update.microbatch_prompts or minibatch
-  rows = config.update.microbatch_rows
+  update = config.update
+  by_row = update.minibatch_rows is not None
+  rows = None if by_row else update.microbatch_rows
   parts = rollout.group_size // rows if rows else 1
   forward = Forward(
     model=model,
@@ -126,7 +129,7 @@ def make_functions(
     microbatches=minibatch // microbatch * parts,
     group_rows=rows,
   )
-  steps = config.update.epochs * (rollout.num_prompts // minibatch)
+  steps = steps_of_rollout(config)
   policy = score_lib.scores_first(config.method, steps)
   score = functools.partial(
     score_lib.score,
@@ -143,14 +146,25 @@ def make_functions(
       weights=rollout.sampler_weights,
     ),
     score=score if policy or 'reference' in config.method.policies() else None,
-    forward=forward,
+    forward=dataclasses.replace(forward, microbatches=_row_pieces(update))
+    if by_row
+    else forward,
     make_batch=batch_lib.make_batch,
     update_minibatch=functools.partial(
       update_lib.update_minibatch,
       optimizer=make_optimizer(optimizer_of(config)),
+      by_row=by_row,
     ),
-    groups_per_minibatch=minibatch,
+    groups_per_minibatch=update.minibatch_rows or minibatch,
+    by_row=by_row,
     epochs=config.update.epochs,
+  )
+
+
+def _row_pieces(update):
+  """Microbatches of a minibatch of rows."""
+  return update.minibatch_rows // (
+    update.microbatch_rows or update.minibatch_rows
   )
 
 
@@ -219,11 +233,14 @@ def update(
   """
   # On the host: the order is a small function of (seed, iteration, epoch).
   traj, functions = batch.traj, stages.functions
-  groups_KM = functions.minibatches(stages.seed, iteration, traj.num_prompts)
+  count = traj.num_prompts * (traj.group_size if functions.by_row else 1)
+  groups_KM = functions.minibatches(stages.seed, iteration, count)
   groups = [processes.put(group_M, stages.replicated) for group_M in groups_KM]
   forward = functions.forward
   if stages.pack:
-    if forward.group_rows:
+    if functions.by_row:
+      length_NG = length_NG.reshape(-1, 1)
+    elif forward.group_rows:
       length_NG = length_NG.reshape(-1, forward.group_rows)
     capacity = packing.capacity(length_NG, traj.response_BT.shape[1])
     forward = dataclasses.replace(forward, capacity=capacity)

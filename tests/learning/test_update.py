@@ -18,6 +18,7 @@ from rl_jax.method import Method
 from rl_jax.models import packing
 from rl_jax.pieces import losses, weights
 from rl_jax.pieces.aggregation import TokenMean
+from rl_jax.pieces.ops import groups
 from rl_jax.pieces.roles import LossOut, Weight
 from rl_jax.runs import stages
 from rl_jax.types import TrainState
@@ -160,6 +161,82 @@ def test_microbatches_of_rows_change_nothing(
       np.testing.assert_allclose(got[2][key], value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize('count', [1, 3])
+def test_rows_of_any_groups_are_a_minibatch(toy, tiny, scored, count):
+  """E1: the mean of the gradients of its rows, each taken in its own group.
+
+  A row is taken by the weights of the whole batch, where all others are 0.
+  """
+  rows = [5, 0, 7]
+  method = toy.get_method('grpo')
+  alone = gradient(tiny, method, 1)
+  each = [
+    alone(
+      tiny.params(),
+      scored.replace(weight_B=scored.weight_B * (np.arange(8) == row)),
+    )
+    for row in rows
+  ]
+  expected = jax.tree.map(lambda *x: sum(x) / len(rows), *(x[0] for x in each))
+  assert optax.tree.norm(expected) > 1e-3
+  taken = groups.take_rows(scored, jnp.asarray(rows))
+  assert taken.group_size == 1 and taken.num_prompts == 3
+  np.testing.assert_array_equal(
+    taken.prompt_id_N, np.repeat(scored.prompt_id_N, 2)[np.asarray(rows)]
+  )
+  found = gradient(tiny, method, count)(tiny.params(), taken)
+  assert tiny.relative_gap(found[0], expected) < 1e-5
+  np.testing.assert_allclose(found[1], np.mean([x[1] for x in each]), rtol=1e-5)
+
+
+def test_steps_on_rows_are_those_of_a_loop_by_hand(toy, tiny, scored):
+  """E1: two steps of gradient descent; rows by weights of the whole batch."""
+  method, optimizer = toy.get_method('grpo'), optax.sgd(0.1)
+  order_KM = np.array([[5, 0], [7, 2]], np.int32)
+  expected, alone = tiny.params(), gradient(tiny, method, 1)
+  for rows in order_KM:
+    each = [
+      alone(
+        expected,
+        scored.replace(weight_B=scored.weight_B * (np.arange(8) == row)),
+      )[0]
+      for row in rows
+    ]
+    expected = jax.tree.map(
+      lambda p, *g: p - 0.1 * sum(g) / len(g), expected, *each
+    )
+
+  @jax.jit
+  def step(state, batch, group_M):
+    return update.update_minibatch(
+      Forward(model=tiny.CFG, temperature=tiny.TEMPERATURE),
+      state,
+      batch,
+      group_M,
+      optimizer=optimizer,
+      reuse_scores=False,
+      by_row=True,
+    )
+
+  params = tiny.params()
+  state = TrainState(
+    step=jnp.int32(0),
+    skipped=jnp.int32(0),
+    params=params,
+    opt_state=optimizer.init(params),
+    method_state={},
+  )
+  batch = update.Batch(
+    frozen={}, method=method.as_arrays(), traj=scored, key=KEY
+  )
+  for rows in order_KM:
+    state, _ = step(state, batch, jnp.asarray(rows))
+  moved = jax.tree.map(jnp.subtract, expected, params)
+  found = jax.tree.map(jnp.subtract, state.params, params)
+  assert optax.tree.norm(moved) > 1e-4
+  assert tiny.relative_gap(found, moved) < 1e-5
+
+
 def test_padding_and_group_order_change_nothing(toy, tiny, scored):
   """E1, for a method that ranks and draws: wider rows, groups turned round."""
   compute = gradient(tiny, clip_cov(), 2)
@@ -236,7 +313,9 @@ def test_the_host_chooses_the_program(monkeypatch):
       pack=pack,
       seed=0,
       functions=types.SimpleNamespace(
-        minibatches=lambda *_: np.zeros((1, 1)), forward=Forward(model=None)
+        minibatches=lambda *_: np.zeros((1, 1)),
+        forward=Forward(model=None),
+        by_row=False,
       ),
       make_batch=lambda method, traj, states: (traj, states, {}),
       update_minibatch=step,

@@ -250,6 +250,23 @@ def test_dynamic_sampling_fills_the_batch():
   assert traj.prompt_id_N.tolist() == [1, 3]
 
 
+def test_rounds_may_be_larger_than_the_batch():
+  """E0: the first two kept groups of rounds of three; one more is dropped."""
+  answers = ['yyy', 'yny', 'nnn', 'ynn', 'nyn', 'yyn']
+  traj, _, rounds, collector = run(answers, FILTERED, round_prompts=3)
+  assert serials(traj) == [1, 1, 1, 3, 3, 3] and len(rounds) == 2
+  assert traj.prompt_id_N.tolist() == [1, 3]
+  assert [len(one.examples) for one in rounds] == [3, 3]
+  traj, _, rounds, _ = run(answers[3:], FILTERED, round_prompts=3)
+  assert serials(traj) == [0, 0, 0, 1, 1, 1] and len(rounds) == 1
+  # Too few: the spare one is of the second round's numbering, with weight 0.
+  answers = ['yyy'] * 5 + ['yny']
+  traj, _, rounds, _ = run(answers, FILTERED, max_rounds=2, round_prompts=3)
+  assert serials(traj) == [5, 5, 5, 0, 0, 0]
+  batch, _, _ = make_batch(FILTERED, traj, {})
+  np.testing.assert_array_equal(batch.weight_B, [1, 1, 1, 0, 0, 0])
+
+
 def test_a_redrawn_prompt_gets_a_new_serial():
   """Round 4 draws prompts 0 and 1 again, as groups 6 and 7."""
   traj, _, rounds, _ = run(['yyy'] * 6 + ['yny', 'nyn'], FILTERED)

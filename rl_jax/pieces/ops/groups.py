@@ -20,6 +20,16 @@ def take(traj: Trajectories, group_M: Array) -> Trajectories:
   return jax.tree.map(one, traj)
 
 
+def take_rows(traj: Trajectories, row_M: Array) -> Trajectories:
+  """The rows at the given indices, each as a group with its prompt."""
+  N, group_M = traj.num_prompts, row_M // traj.group_size
+
+  def one(x: Array):
+    return x[group_M if x.shape[0] == N else row_M]
+
+  return jax.tree.map(one, traj).replace(group_size=1)
+
+
 def split(tree: Any, num_prompts: int, pieces: int) -> Any:
   """Leading [N or N*G] becomes [pieces, ...], strided over groups.
 

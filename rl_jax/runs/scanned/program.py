@@ -79,6 +79,8 @@ def _reason(config: ExperimentConfig) -> str | None:
   if method.rollout is not None:
     name = type(method.rollout).__name__
     return f'method.rollout: {name} reads responses on the host'
+  if config.update.minibatch_rows is not None:
+    return 'update.minibatch_rows: rows are shuffled in the loop'
   if config.evaluation.borda_power is not None:
     return 'evaluation.borda_power: votes are counted on the host'
   if config.evaluation.beams is not None:

@@ -202,7 +202,13 @@ def test_the_splits_that_have_prompts_are_named(run, tmp_path):
     api.check_split(config_of(own, '--split=tset'))
 
 
-@pytest.mark.parametrize('name', ['rows.xlsx', 'array.json'])
+def test_a_list_in_a_json_file_is_data(tmp_path):
+  path = tmp_path / 'array.json'
+  path.write_text('[{"question": "q", "answer": 1}]')
+  assert config_of(None, f'--data={path}').task.num_prompts('test') == 1
+
+
+@pytest.mark.parametrize('name', ['rows.xlsx', 'rows.txt'])
 def test_data_of_another_form_say_what_is_read(tmp_path, name):
   path = tmp_path / name
   path.write_text('[{"question": "q", "answer": 1}]')
