@@ -17,8 +17,7 @@ nothing: (1,2),(3,4) are two values. --add is the same for all runs. --paper
 runs experiments/papers/NAME/sweep.py, and with --scale the rows of
 experiments/papers/NAME/recipe.py: paper, as published, on the data that
 `experiments.data` fetches; tiny, two iterations of a tiny model on rows written
-by hand, to try the recipe. --dry_run prints the runs and their
-state.
+by hand, to try the recipe. --dry_run prints the runs and their state.
 
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is
