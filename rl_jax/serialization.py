@@ -24,7 +24,7 @@ from rl_jax import overrides, user_modules
 _HISTORY = 'history'  # beside the fields of a configuration
 # Classes of earlier versions that are another value now: name -> function of
 # the encoded fields that gives the encoded value of today. Those that only have
-# another name are in `overrides.RENAMED`.
+# another name are in `former_names.RENAMED`.
 REPLACED = {
   'DescribedArithmetic': lambda fields: _described('Arithmetic', fields),
   'DescribedBandit': lambda fields: _described('Bandit', fields),
@@ -199,7 +199,7 @@ def digest(config: Any) -> str:
   its class (name only, without role or module) and those fields whose value is
   not the field's default, by name, in alphabetical order. So neither a new
   field with a default nor a moved file changes a digest. Nor does a renamed
-  class or field whose former name is in `overrides.RENAMED`: that is hashed.
+  class or field whose former name is in `former_names.RENAMED`: that is hashed.
   Whoever changes a default changes what existing digests stand for: results of
   runs that took the old default are then to be removed.
   """

@@ -1,4 +1,4 @@
-"""Three kinds of verifiers with one protocol.
+"""Verifiers, and the protocol of runners, which sample rows and judge them.
 
   play(engine, params, traj, key, examples) -> the rows with their responses
   outcomes(traj, examples, texts, due_B) -> one Outcome for every row of the
@@ -7,10 +7,11 @@
   shown() -> function of a row: what more is logged of it
   metrics() -> of the last round
 
-The third is `episodes.EpisodeRunner`: environments answer every turn; a task
-is the environment that takes one action, a response. A text verifier decodes
-and judges in worker processes; a token verifier is a pure function of the
-trajectories on the device. Only the code that makes them distinguishes them.
+There are three runners. A text verifier decodes and judges in worker processes;
+a token verifier is a pure function of the trajectories on the device. In
+`episodes.EpisodeRunner` environments answer every turn; for it a task is the
+environment that takes one action, a response. Only the code that makes runners
+distinguishes them.
 host, restore, forget and close are those of a journal of outcomes, which only
 outcomes that are not reproducible need.
 """

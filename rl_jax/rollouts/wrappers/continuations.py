@@ -11,7 +11,7 @@ from rl_jax.types import PAD, Array, Trajectories
 
 
 class Continuations(RolloutWrapper):
-  """Helpers of the rollout pieces that continue from a token of a row."""
+  """Base of the rollout pieces that continue from a token of a row."""
 
   reads_rewards = True
 
