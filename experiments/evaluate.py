@@ -19,8 +19,8 @@ example mesh.fsdp or task.template.arguments. pass_at_k is the unbiased
 estimator; responses that could not be judged are counted by reward_errors and
 in no mean. --paper is a recipe, whose benchmarks, prompt, grader and decoding
 are those of the evaluation; --row one of its rows, --set changes fields, and no
-other flag of an evaluation counts. A number that is not finite is null: JSON has no NaN. --out has the
-outcome of each row, for intervals.
+other flag of an evaluation counts. A number that is not finite is null: JSON
+has no NaN. --out has the outcome of each row, for intervals.
 """
 
 import json
