@@ -15,7 +15,7 @@ class SegmentDifference(Credit):
 
   The value after the last cut is the reward of the response; tokens up to the
   first cut get 0, so the segments add up to R - V(first cut). Reads extras
-  'cut_BC' and 'cut_value_BC' (see rollouts/segment_values.py).
+  'cut_BC' and 'cut_value_BC' (see rollouts/wrappers/segment_values.py).
   Source: "Segment Policy Optimization", chain variant; AIFrameResearch/SPO
   math_episode_generator_with_mc_advantages.py.
   """
