@@ -171,11 +171,11 @@ lint: $(STAMP)
 # The tree of folders in docs/layout.md and the table of methods, from docstrings.
 readme: $(STAMP)
 	$(RUN) -m experiments.list_methods --markdown
-	$(RUN) tests/test_readme.py
+	PYTHONPATH=. $(RUN) tests/test_readme.py
 
 # The __init__.py of the folders of pieces, then the format of all files.
 format: $(STAMP)
-	$(RUN) tests/test_faces.py
+	PYTHONPATH=. $(RUN) tests/test_faces.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -109,6 +109,7 @@ def _commands(name, recipe):
     f'python -m experiments.data --paper={name} --weights',
     *plans,
     published.command(name, row),
+    f'python -m experiments.evaluate --paper={name} --checkpoint=DIR',
     f'python -m experiments.sweep --paper={name} --scale=tiny '
     f'--workdir=runs/{name}_tiny',
   ]

@@ -3,6 +3,8 @@
 python -m experiments.evaluate --checkpoint=runs/grpo
 python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
   --question='{input}' --answer='{target}' --num_samples=8 --limit=100
+python -m experiments.evaluate --checkpoint=models/Qwen2.5-Math-1.5B-Oat-Zero
+  --paper=dr_grpo
 
 --checkpoint is a work directory of `train` (its newest valid checkpoint, or
 that of --step), a model directory, a Hugging Face directory or a GGUF file.
@@ -15,8 +17,10 @@ answer forms (also for other data), response limit, stop texts, sampling
 in the configuration of --data. --set=PATH=LITERAL changes any other field, for
 example mesh.fsdp or task.template.arguments. pass_at_k is the unbiased
 estimator; responses that could not be judged are counted by reward_errors and
-in no mean. A number that is not finite is null: JSON has no NaN. --out has the
-outcome of each row, for intervals.
+in no mean. --paper is a recipe, whose benchmarks, prompt, grader and decoding
+are those of the evaluation; --row one of its rows, --set changes fields, and no
+other flag of an evaluation counts. A number that is not finite is null: JSON
+has no NaN. --out has the outcome of each row, for intervals.
 """
 
 import json
@@ -24,9 +28,11 @@ import json
 from absl import flags
 import numpy as np
 
-from experiments.flags import configuration, outputs
+from experiments.flags import configuration, fields, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
+from experiments.papers import data_files
+from experiments.papers import recipe as recipe_lib
 import rl_jax
 from rl_jax.config import evaluated_tokens, evaluations
 from rl_jax.models.files import hf_classifier
@@ -45,6 +51,8 @@ _OPPONENT = flags.DEFINE_string(
 _OUT = flags.DEFINE_string(
   'out', None, 'JSON file for the outcome of each row.'
 )
+_PAPER = flags.DEFINE_string('paper', '', 'Evaluate as its recipe does.')
+_ROW = flags.DEFINE_string('row', '', 'Of --paper. Default: its first row.')
 evaluation_flags.define_flags()
 process_flags.define_flags()
 
@@ -57,7 +65,7 @@ def main(argv):
     outputs.check_file('out', _OUT.value)
   # A classifier is refused before its configuration is asked for.
   hf_classifier.check_writes(_CHECKPOINT.value)
-  config = evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
+  config = _config()
   found, rows = rl_jax.evaluate(
     _CHECKPOINT.value,
     config,
@@ -79,6 +87,19 @@ def main(argv):
     used['sets'] = own
   line = {'checkpoint': _CHECKPOINT.value, **found, 'settings': used}
   print(json.dumps(outputs.finite(line), allow_nan=False))
+
+
+def _config():
+  """The configuration of the recipe, or of the run and the flags."""
+  if not _PAPER.value:
+    if _ROW.value:
+      raise ValueError(f'--row={_ROW.value} is of --paper: give its name')
+    return evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
+  if flags.FLAGS.data is not None:
+    raise ValueError('--paper has its data: give no --data')
+  config = recipe_lib.protocol(_PAPER.value, _ROW.value)
+  data_files.check_all(recipe_lib.load(_PAPER.value), _PAPER.value, False)
+  return configuration.changed(config, fields.once(flags.FLAGS.set))
 
 
 def _settings(config):

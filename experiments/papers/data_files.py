@@ -98,12 +98,15 @@ def read_manifest(
   return None
 
 
-def check_all(recipe: Recipe, paper: str, folder: str = FOLDER) -> None:
-  """Raises FileNotFoundError naming the data of a recipe that is not there."""
-  for source in recipe.sources:
-    if read_manifest(source, folder) is None:
+def check_all(recipe: Recipe, paper: str, trains: bool = True) -> None:
+  """Raises FileNotFoundError naming the data of a recipe that is not there.
+
+  trains: whether the data of training are needed, too.
+  """
+  for source in recipe.sources if trains else recipe.benchmarks:
+    if read_manifest(source) is None:
       raise FileNotFoundError(
-        f'{places(source, folder).rows} is missing, or not as its manifest '
+        f'{source.file} is missing, or not as its manifest '
         f'says: python -m experiments.data --paper={paper}'
       )
 

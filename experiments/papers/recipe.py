@@ -18,6 +18,7 @@ from rl_jax import overrides
 from rl_jax.config import ExperimentConfig
 from rl_jax.method import Method
 from rl_jax.planning import targets
+from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import answers
 from rl_jax.tasks import rows as rows_lib
 
@@ -254,8 +255,14 @@ class Recipe:
   @property
   def sources(self) -> tuple[DataSource, ...]:
     """The files that training and evaluation read, each once."""
+    read = (*self.data, *self.benchmarks)
+    return tuple({one.name: one for one in read}.values())
+
+  @property
+  def benchmarks(self) -> tuple[DataSource, ...]:
+    """The files that evaluation reads, each once."""
     read = [one.data for one in self.evaluation.values()]
-    return tuple({one.name: one for one in (*self.data, *read)}.values())
+    return tuple({one.name: one for one in read}.values())
 
   @property
   def table_rows(self) -> tuple[str, ...]:
@@ -303,3 +310,9 @@ def row_of(paper: str, row: str) -> Row:
 def experiment(paper: str, row: str) -> ExperimentConfig:
   """The whole configuration of a row, at the scale of the paper."""
   return configuration.build(*row_of(paper, row).words(paper))
+
+
+def protocol(paper: str, row: str = '') -> ExperimentConfig:
+  """The evaluation of a row, of the first by default, on all devices."""
+  config = experiment(paper, row or next(iter(load(paper).rows)))
+  return dataclasses.replace(config, mesh=MeshConfig())

@@ -15,6 +15,7 @@ from experiments.papers.recipe import Benchmark, DataSource, Row
 from experiments.sweeps import recipes
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import published
+import rl_jax
 from rl_jax import config as config_lib
 from rl_jax.tasks.sources import BadRowError
 
@@ -291,6 +292,13 @@ def run_in_miniature(paper, row, folder):
   numbers = dict(zip(found[0], ours, strict=True))
   for column in recipe.evaluation:
     assert 0.0 <= float(numbers[column].split()[0]) <= 100.0
+  if (paper, row) == FIRST[0]:  # the same protocol on a policy, not trained
+    again, _ = rl_jax.evaluate(f'{folder}/{run.name}', run.config)
+    for column in recipe.evaluation:
+      name = f'{column}/{settings.accuracy(2)}'
+      if name in again:
+        assert 0.0 <= again[name] <= 1.0
+    assert f'average/{settings.AVERAGE}' in again
   # As results of the paper's scale they do not count.
   assert published.cells(paper, lines) == published.cells(paper, [])
   last = lines[0]['last']
@@ -367,3 +375,12 @@ def test_the_program_lists_recipes_and_names_what_is_missing(tmp_path):
   )
   assert wrong.returncode == 2
   assert "unknown recipe: 'dr_grp'. Did you mean 'dr_grpo'" in wrong.stderr
+  protocol = subprocess.run(
+    [*command[:2], 'experiments.evaluate', '--paper=disco', '--checkpoint=x'],
+    cwd=tmp_path,
+    env=environment,
+    capture_output=True,
+    text=True,
+  )
+  assert protocol.returncode == 2
+  assert 'disco_aime24.jsonl is missing, or not as its mani' in protocol.stderr
