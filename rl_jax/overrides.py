@@ -460,7 +460,8 @@ def check_types(config: Any, path: str = '') -> None:
     return
   for field in dataclasses.fields(config):
     value, hint = getattr(config, field.name), hints.get(field.name, Any)
-    if _asks_for_pieces(hint) and _is_piece(value):
+    one = _asks_for_pieces(hint) and typing.get_origin(hint) is not tuple
+    if one and _is_piece(value):
       continue  # the method says where its place is
     is_tuple = isinstance(value, tuple)
     kept = tuple(x for x in value if not _is_piece(x)) if is_tuple else value

@@ -234,7 +234,9 @@ def _from_hub(name, source, path):
   try:
     import huggingface_hub as hub
   except ImportError as error:
-    raise ImportError('the package huggingface_hub is not installed') from error
+    raise ImportError(
+      'the package huggingface_hub is not installed: pip install "rl_jax[hub]"'
+    ) from error
   cached = hub.hf_hub_download(
     name, source.path, repo_type='dataset', revision=source.revision
   )
