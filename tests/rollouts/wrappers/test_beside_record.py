@@ -167,6 +167,7 @@ def test_runs_of_the_bandit(toy, tmp_path, name, make_config):
   assert all(row['train/skipped'] == 0 for row in rows)
   assert all(row['rollout/logp_gap_max'] < 1e-4 for row in rows)
   assert rows[0]['preference/margin'] == pytest.approx(0.0, abs=1e-5)
-  assert rows[4]['preference/margin'] == pytest.approx(0.0, abs=1e-5)
+  if name == 'spin':  # the reference of seppo is of an earlier round
+    assert rows[4]['preference/margin'] == pytest.approx(0.0, abs=1e-5)
   assert rows[3]['preference/margin'] > 0.01
   assert rows[-1]['preference/logp_win'] > rows[0]['preference/logp_win'] + 0.2
