@@ -114,7 +114,7 @@ def default_microbatches(shape: costs.Shape) -> int:
 
 
 def drafts() -> Drafts | None:
-  """What --speculative names."""
+  """Returns what --speculative names."""
   text = _SPECULATIVE.value
   if text is None:
     return None

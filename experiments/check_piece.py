@@ -38,7 +38,7 @@ _ONLY_METHOD = flags.DEFINE_bool(
 def subjects(
   path: str, pieces: list[str], only_method: bool = False
 ) -> list[table.Subject]:
-  """What is checked of a file.
+  """Returns what is checked of a file.
 
   Raises: ValueError if it has no piece, or one that cannot be made.
   """

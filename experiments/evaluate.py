@@ -103,7 +103,7 @@ def _config():
 
 
 def _settings(config):
-  """How the responses of a set are made."""
+  """Returns how the responses of a set are made."""
   return {
     'max_new_tokens': evaluated_tokens(config),
     'temperature': sampling_of(config).temperature,

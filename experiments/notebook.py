@@ -1,4 +1,4 @@
-"""What the notebooks of docs/notebooks call.
+"""The functions that the notebooks of docs/notebooks call.
 
 In a notebook:
   model = notebook.fetch_model('Qwen/Qwen2.5-0.5B-Instruct')

@@ -75,7 +75,9 @@ def main(argv):
 
 
 def ended(code: int) -> str:
-  """How a stage has ended, and what to do: 1 and 2 are errors that it names."""
+  """Returns how a stage has ended, and what to do: 1 and 2 are errors that it
+  names.
+  """
   again = 'run the same command to continue it'
   if code in (1, 2):
     again = f'repair what it says, then {again}'

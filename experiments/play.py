@@ -200,7 +200,7 @@ def _end(how, *totals):
 
 
 def _asked() -> Iterator[str]:
-  """What a person writes."""
+  """Returns what a person writes."""
   while True:
     try:
       yield input('> ')

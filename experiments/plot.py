@@ -97,7 +97,7 @@ def curve(
 
 
 def _is_drawn(value: Any) -> bool:
-  """Whether it is a finite number of a size that an axis can hold."""
+  """Returns whether it is a finite number of a size that an axis can hold."""
   return isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST
 
 

@@ -194,7 +194,7 @@ class SecondsLimit(Callback):
     self.seconds = seconds
 
   def on_iteration(self, step: int, row: dict[str, Any]) -> bool:
-    """Whether it has passed."""
+    """Returns whether it has passed."""
     del step
     return row['time/wall_seconds'] >= self.seconds
 

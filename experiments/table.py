@@ -108,7 +108,7 @@ def main(argv):
 
 
 def _of_recipe() -> bool:
-  """Whether the table is that of a recipe."""
+  """Returns whether the table is that of a recipe."""
   if _SCALE.value and not _PAPER.value:
     raise ValueError('--scale is of --paper: give its name')
   paper = _PAPER.value

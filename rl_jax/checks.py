@@ -112,7 +112,7 @@ def _check_tuple(instance, field, value):
 
 
 def _holds_float(kind):
-  """Whether a type is float, or one of several that are."""
+  """Returns whether a type is float, or one of several that are."""
   if isinstance(kind, types.UnionType):
     return float in typing.get_args(kind)
   return kind is float
@@ -162,7 +162,7 @@ def _check_number(name, value, limits):
 
 
 def _float32(value):
-  """What the devices make of a number; those close to 0 become 0."""
+  """Returns what the devices make of a number; those close to 0 become 0."""
   try:
     (kept,) = struct.unpack('f', struct.pack('f', value))
   except (OverflowError, struct.error):  # beyond float32; beyond float64

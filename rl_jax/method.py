@@ -120,12 +120,14 @@ class Method(struct.PyTreeNode, kw_only=True):
 
   @property
   def reads_values(self) -> bool:
-    """Whether a piece needs a value head: a critic, or a reward model."""
+    """Returns whether a piece needs a value head: a critic, or a reward
+    model.
+    """
     return not self.needs().isdisjoint(_VALUES) or self.reads_action_values
 
   @property
   def reads_action_values(self) -> bool:
-    """Whether a piece reads values of every token of the vocabulary."""
+    """Returns whether a piece reads values of every token of the vocabulary."""
     return reads_value_heads(self.needs())
 
   @property
@@ -135,7 +137,9 @@ class Method(struct.PyTreeNode, kw_only=True):
 
   @property
   def wrapper(self) -> RolloutWrapper:
-    """How groups are sampled: `rollout`, or a wrapper that does nothing."""
+    """Returns how groups are sampled: `rollout`, or a wrapper that does
+    nothing.
+    """
     return RolloutWrapper() if self.rollout is None else self.rollout
 
   def policies(self) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def parse_literal(text: str) -> Any:
 
 
 def _is_tuple_of_calls(text):
-  """Whether it is Python in brackets that calls something."""
+  """Returns whether it is Python in brackets that calls something."""
   if text[:1] not in ('(', '['):
     return False
   try:
@@ -395,7 +395,7 @@ def _is_piece(value):
 
 
 def _asks_for_pieces(hint):
-  """Whether a field holds a piece of a role, or a tuple of them."""
+  """Returns whether a field holds a piece of a role, or a tuple of them."""
   classes = typing.get_args(hint) or (hint,)
   return any(
     isinstance(x, type) and x.__module__.startswith('rl_jax.pieces')
@@ -486,14 +486,14 @@ def _wrong_type(value, options, path):
 
 
 def _is_checked(value):
-  """Whether it is a plain value or an object of this library."""
+  """Returns whether it is a plain value or an object of this library."""
   own = type(value).__module__.split('.')[0] == 'rl_jax'
   plain = (bool, int, float, str, tuple, list, dict, types.NoneType)
   return own or isinstance(value, plain)
 
 
 def _fits(value, hint):
-  """Whether a value is of the type, elements of tuples included."""
+  """Returns whether a value is of the type, elements of tuples included."""
   options = _options(hint)
   if len(options) > 1:
     return any(_fits(value, option) for option in options)

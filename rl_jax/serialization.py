@@ -97,7 +97,7 @@ def with_history(config: Any, changes: list[dict[str, Any]]) -> str:
 
 
 def history(text: str) -> list[dict[str, Any]]:
-  """What `with_history` recorded; [] if nothing.
+  """Returns what `with_history` recorded; [] if nothing.
 
   Raises: ValueError if it is not a list of changes.
   """
@@ -225,7 +225,7 @@ def _library():
 
 
 def role(cls: type) -> str:
-  """What a class is for: its folder below rl_jax or rl_jax/pieces."""
+  """Returns what a class is for: its folder below rl_jax or rl_jax/pieces."""
   words = cls.__module__.split('.')
   return next((w for w in words if w not in ('rl_jax', 'pieces')), words[0])
 
@@ -417,7 +417,9 @@ class _Decoder:
       )
 
   def _is_of_user(self, path, name, files, values):
-    """Whether it is the user's, or an object of ours that refuses such one."""
+    """Returns whether it is the user's, or an object of ours that refuses such
+    one.
+    """
     module = path.rpartition('.')[0]
     if files or any(isinstance(x, StandIn) for _, x in _walk(values, '')):
       return True
@@ -444,7 +446,7 @@ def _roles(classes):
 
 
 def _how_to_import(path, recorded, classes):
-  """What to give so that a class of the user is known."""
+  """Returns what to give so that a class of the user is known."""
   module, _, name = path.rpartition('.')
   if module in recorded:
     paths = [

@@ -43,7 +43,7 @@ class NamesCode:
     return ()
 
   def supports(self, name: str) -> bool:
-    """Whether a task has the optional method; see tasks.Task."""
+    """Returns whether a task has the optional method; see tasks.Task."""
     del name
     return False
 
@@ -144,7 +144,7 @@ def names() -> list[str]:
 
 
 def is_known(module: str) -> bool:
-  """Whether the user has named a module, or runs it as a program."""
+  """Returns whether the user has named a module, or runs it as a program."""
   return module in names() or module == _main_module()
 
 
@@ -328,7 +328,7 @@ def _imported(name, typed):
 
 
 def _where_today(error):
-  """Where a module or class of an earlier version is today, or ''."""
+  """Returns where a module or class of an earlier version is today, or ''."""
   if not isinstance(error, ImportError):
     return ''
   missing = _MISSING.search(str(error))
@@ -383,7 +383,9 @@ def _is_free(name, full):
 
 
 def _main_name() -> str:
-  """What a program's main module is recorded as; ValueError without a file."""
+  """Returns what a program's main module is recorded as; ValueError without a
+  file.
+  """
   name = _main_module()
   if name is None:
     raise ValueError(
@@ -421,7 +423,9 @@ def _path(module):
 
 
 def _spec(module):
-  """How a module was found; None for a script, or if it is not there."""
+  """Returns how a module was found; None for a script, or if it is not
+  there.
+  """
   return getattr(sys.modules.get(module), '__spec__', None)
 
 

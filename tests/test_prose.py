@@ -4,6 +4,7 @@ Fifteen patterns that made this repository hard to read stay out. A finding
 names the file, the line, the pattern and what to write instead.
 """
 
+import ast
 import pathlib
 import re
 from typing import NamedTuple
@@ -235,6 +236,23 @@ def test_words_of_the_field():
     for line in _findings(path)
   ]
   assert not found, '\n' + '\n'.join(found)
+
+
+def test_docstrings_of_sources_have_a_verb():
+  """A clause such as "Whether it fits." is not a sentence."""
+  clause = re.compile(r'(?:What|Whether|Where|Which|Who|How)\b')
+  found = []
+  for folder in ('rl_jax', 'experiments', 'configs'):
+    for path in sorted((ROOT / folder).rglob('*.py')):
+      for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+          continue
+        text = ast.get_docstring(node) or ''
+        if clause.match(text):
+          found.append(f'{path.relative_to(ROOT)}: {text.splitlines()[0]}')
+  assert not found, 'write "Returns whether ..." or a noun:\n' + '\n'.join(
+    found
+  )
 
 
 @pytest.mark.parametrize(

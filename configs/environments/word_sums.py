@@ -114,7 +114,7 @@ class RecordedSums(Aviary):
     return (RecordedResponse(turns=tuple(turns), turn_ends=True),)
 
   def target(self, example: Example) -> str:
-    """What the player says first."""
+    """Returns what the player says first."""
     return self.recorded(example)[0].turns[0][0]
 
 

@@ -1,4 +1,4 @@
-"""Which of five numbers are multiples: rewards for a part of the right options.
+"""Multiples among five numbers: rewards for a part of the right options.
 
 Command: python -m experiments.train --config=configs/worlds/multiple_choice.py
   --method=tw_grpo --workdir=runs/choice

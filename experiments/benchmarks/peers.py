@@ -79,7 +79,7 @@ def table(results: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
 
 
 def quantities(row: Mapping[str, Any]) -> dict[str, float]:
-  """What a line of --stage=pairs or --stage=turns measured, by name."""
+  """Returns what a line of --stage=pairs or --stage=turns measured, by name."""
   memory = {'memory, GB': row['peak_memory_gb']}
   if row['stage'] == 'pairs':
     wall, cpu = row['seconds_median'], row['cpu_seconds_median']

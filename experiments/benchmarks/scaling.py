@@ -1,4 +1,4 @@
-"""How the cost of a rollout and of an update grows along four axes.
+"""Measures how the cost of a rollout and of an update grows along four axes.
 
   for axis in group_size prompt_tokens new_tokens vocab_size; do
     python -m experiments.benchmarks.scaling --axis=$axis --out=scaling.jsonl

@@ -49,7 +49,7 @@ PRESETS = {
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """How the stages of a benchmark run."""
+  """The settings of the stages of a benchmark."""
 
   microbatches: int = 1
   mean_length: float = 0.0  # of responses; 0: no response ends early
@@ -75,7 +75,7 @@ def ending_ids(cfg, mean_length):
 
 
 def _engine(cfg, shape, mesh, options):
-  """What samples responses of the shape."""
+  """Returns what samples responses of the shape."""
   return make_engine(
     cfg,
     decoding.SamplingConfig(eos_ids=ending_ids(cfg, options.mean_length)),

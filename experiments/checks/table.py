@@ -72,7 +72,9 @@ def method_of(piece: Piece) -> Method | None:
 
 
 def subject(piece: Piece) -> Subject | None:
-  """What is checked of a piece; None: there is no table for its role."""
+  """Returns what is checked of a piece; None: there is no table for its
+  role.
+  """
   title = f'{type(piece).__name__}, role {piece.role}'
   place = calls.place(piece)
   method = method_of(piece)

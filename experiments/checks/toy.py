@@ -176,7 +176,7 @@ def _widened(mask, width, x):
 
 
 def _scored(rng, old):
-  """What the score stage writes; old: log-probs [B, T]."""
+  """Returns what the score stage writes; old: log-probs [B, T]."""
   return {
     'logp_old_BT': old,
     'logp_behaviour_BT': old,

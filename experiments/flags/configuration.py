@@ -255,7 +255,9 @@ def names(package: str) -> list[str]:
 
 
 def _folders(package):
-  """Where its modules are; names are unique, so that no folder is typed."""
+  """Returns where its modules are; names are unique, so that no folder is
+  typed.
+  """
   folder = package.replace('.', '/')
   return (folder, f'{folder}/worlds') if package == 'configs' else (folder,)
 
@@ -286,7 +288,7 @@ def _split_variant(name: str) -> tuple[str, str]:
 
 
 def _is_file(text: str) -> bool:
-  """Whether it is the path of a file of the user."""
+  """Returns whether it is the path of a file of the user."""
   full = os.path.realpath(text)
   own = full.startswith(f'{ROOT}{os.sep}configs{os.sep}')
   return text.endswith('.py') and os.path.isfile(full) and not own

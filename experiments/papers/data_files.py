@@ -28,7 +28,7 @@ _POINTER = b'version https://git-lfs'
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-  """Where the files of a source are, below a folder."""
+  """The places of the files of a source, below a folder."""
 
   raw: str
   rows: str
@@ -85,7 +85,7 @@ def prepare(source: DataSource, folder: str = FOLDER) -> dict[str, Any]:
 def read_manifest(
   source: DataSource, folder: str = FOLDER
 ) -> dict[str, Any] | None:
-  """What `prepare` wrote, or None if it has to be written (again)."""
+  """Returns what `prepare` wrote, or None if it has to be written (again)."""
   where = places(source, folder)
   try:
     with open(where.manifest, encoding='utf-8') as file:

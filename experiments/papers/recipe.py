@@ -1,4 +1,4 @@
-"""What a published table takes to be made again: one Recipe a paper.
+"""Recipes: each says what a published table takes to be made again.
 
 experiments/papers/NAME/recipe.py holds RECIPE and get_config(method); it is
 found by the name of its folder. A recipe holds facts. What was read in a
@@ -103,7 +103,7 @@ class DataSource:
 
   @property
   def file(self) -> str:
-    """Where the rows are after `experiments.data`."""
+    """Returns where the rows are after `experiments.data`."""
     return f'{FOLDER}/{self.name}.jsonl'
 
 

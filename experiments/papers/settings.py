@@ -1,4 +1,4 @@
-"""What the configurations of recipes have in common."""
+"""The settings that the configurations of recipes have in common."""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
@@ -18,7 +18,7 @@ _SIZES = {'rho-1b-sft-GSM8K': 'TinyLlama-1.1B'}
 
 
 def model_path(name: str) -> str:
-  """Where the files of a model are: 'models/Qwen2.5-7B'."""
+  """Returns where the files of a model are: 'models/Qwen2.5-7B'."""
   return f'models/{name.rpartition("/")[2]}'
 
 

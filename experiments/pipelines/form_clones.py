@@ -1,4 +1,4 @@
-"""How a policy learns rows of recorded forms (configs/worlds/web_form.py)."""
+"""Trains a policy on rows of recorded forms (configs/worlds/web_form.py)."""
 
 
 def clone_flags(

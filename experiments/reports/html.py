@@ -169,7 +169,7 @@ def _hash(text: str) -> str:
 
 
 def configurations(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
-  """How each label differs from the baseline, as lines.
+  """Returns how each label differs from the baseline, as lines.
 
   The baseline is a label (default with several labels: the first) or a method
   of configs/methods (default with one label: grpo), and then only methods are

@@ -41,7 +41,9 @@ def fit(gap_EF: np.ndarray, ridge: float, steps: int = 50) -> np.ndarray:
 
 
 def accuracy(gap_EF: np.ndarray, w_F: np.ndarray) -> float:
-  """How often the better response has more reward; ties count a half."""
+  """Returns how often the better response has more reward; ties count a
+  half.
+  """
   return float((0.5 * (1 + np.sign(gap_EF @ w_F))).mean())
 
 

@@ -238,7 +238,9 @@ def states(members: Iterable[Run], workdir: str) -> Iterator[str]:
 
 
 def progress(members: Sequence[Run], workdir: str) -> str:
-  """How many runs are finished and how many failed; a line for each reason."""
+  """Returns how many runs are finished and how many failed; a line for each
+  reason.
+  """
   wanted = {run.digest for run in members}
   lines = [row for row in results(workdir) if row['digest'] in wanted]
   reasons = collections.Counter(r['failed'] for r in lines if 'failed' in r)

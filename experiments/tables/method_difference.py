@@ -1,4 +1,4 @@
-"""How two methods differ, piece by piece."""
+"""The difference of two methods, piece by piece."""
 
 import dataclasses
 from typing import Any

@@ -61,7 +61,7 @@ def cells(
 
 
 def command(paper: str, row: str) -> str:
-  """What trains a row at the scale of the paper."""
+  """Returns what trains a row at the scale of the paper."""
   return (
     f'python -m experiments.sweep --paper={paper} --scale=paper --rows={row} '
     f'--workdir=runs/{paper}'

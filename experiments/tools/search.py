@@ -103,7 +103,8 @@ def rounded(value: float, resolution: float) -> float:
 def is_number(
   setting: sweep_runs.Setting, field: str, point: Sequence[float]
 ) -> bool:
-  """Whether the field takes the one number of a point, not a tuple of it.
+  """Returns whether the field takes the one number of a point, not a tuple of
+  it.
 
   Raises ValueError if it takes neither.
   """

@@ -75,7 +75,7 @@ def encode_recorded(
 
 
 def _between(tokenizer, closed, opened, variables) -> list[int]:
-  """What the template writes between two turns of the assistant."""
+  """Returns what the template writes between two turns of the assistant."""
   try:
     return tokenizer.encode_added(closed, opened, **variables)
   except assistant_turn.RewrittenError as error:

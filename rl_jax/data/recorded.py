@@ -289,7 +289,8 @@ def recorded_rows(
 def extras_of(
   rows: Sequence[base.RecordedResponse], live: np.ndarray, mismatched: bool
 ) -> dict[str, np.ndarray]:
-  """What the data say of rows, by row_inputs.KEYS; live: weights of the rows.
+  """Returns what the data say of rows, by row_inputs.KEYS; live: weights of the
+  rows.
 
   Labels of steps are not among them.
   """

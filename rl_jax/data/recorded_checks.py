@@ -1,4 +1,4 @@
-"""Whether rows from data fit the rollout and the method of a run."""
+"""Checks whether rows from data fit the rollout and the method of a run."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rl_jax.rollouts.collect import RolloutConfig
 
 
 def reads_mismatched(method: Method) -> bool:
-  """Whether a piece needs a row with the response to another prompt."""
+  """Returns whether a piece needs a row with the response to another prompt."""
   return any(piece.mismatched for _, piece in method.pieces())
 
 

@@ -22,7 +22,7 @@ from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-  """How much a call decodes, and in how much memory.
+  """The limits of a call: how much it decodes, and in how much memory.
 
   max_new_tokens: that a row gets at most. slots, cache_tokens: see generate.
   """
@@ -34,7 +34,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Drafting:
-  """How speculative decoding changes decoded_rows.
+  """The changes that speculative decoding makes to decoded_rows.
 
   make: `(shared, by_prompt, begun) -> (make of decode, begun)`. shared is
     replicated over the shards of rows, by_prompt has prompts in front.

@@ -20,7 +20,7 @@ Heuristic = Callable[[Any, Array, Array], Array]
 
 @dataclasses.dataclass(frozen=True)
 class LookAheadConfig:
-  """How wide and how far look_ahead searches.
+  """The width and the depth of the search of look_ahead.
 
   beams: that are kept of a prompt. candidates: tokens that continue each of
   them. tokens: that continue each candidate greedily. max_new_tokens: of a row.

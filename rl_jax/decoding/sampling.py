@@ -20,7 +20,7 @@ from rl_jax.types import Array, static
 
 
 class SamplingConfig(struct.PyTreeNode, kw_only=True):
-  """How tokens are drawn.
+  """The settings by which tokens are drawn.
 
   temperature comes first, then the transforms, in order. greedy takes the
   most likely token; logp is then still that of the distribution. eos_ids end
@@ -57,7 +57,7 @@ class SamplingConfig(struct.PyTreeNode, kw_only=True):
 
   @property
   def reads_values(self) -> bool:
-    """Whether a transform reads outputs of the policy's value head."""
+    """Returns whether a transform reads outputs of the policy's value head."""
     return read_values(self.transforms)
 
   def transform(

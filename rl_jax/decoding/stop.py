@@ -73,7 +73,7 @@ class Stop:
     return None if found is None else data[found:]
 
   def _first(self, data: bytes, last: int) -> int | None:
-    """Where the text begins that is first whole in the last bytes."""
+    """Returns where the text begins that is first whole in the last bytes."""
     found = []
     for text in self.texts:
       start = data.find(text, max(0, len(data) - last - len(text) + 1))

@@ -140,7 +140,9 @@ def begin(
 
 
 def _open_turns(traj):
-  """Where the text of the turn begins that each row is in; its end if none."""
+  """Returns where the text of the turn begins that each row is in; its end if
+  none.
+  """
   if traj.turn_BT is None:  # empty rows
     return traj.length_B
   there_BT = traj.kind_BT != PAD

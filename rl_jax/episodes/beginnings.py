@@ -1,4 +1,4 @@
-"""How episodes begin: first observations, or why there are none.
+"""The beginnings of episodes: first observations, or why there are none.
 
 Whether an episode begins is not reproducible (a reset may run out of time), so
 the journal knows every opening, also of those that are kept from earlier ones:

@@ -63,7 +63,7 @@ class EpisodePrompts(PromptSet):
     return examples, *self.arrays(examples)
 
   def fits(self, example: Example) -> bool:
-    """Whether the prompts of all players can be used."""
+    """Returns whether the prompts of all players can be used."""
     return all(super(EpisodePrompts, self).fits(x) for x in _players(example))
 
   def _usable(self, example):

@@ -258,12 +258,12 @@ class EpisodeRunner(Journaled):
     return self._live_B is None or self._live_B[row]
 
   def said(self, texts: Texts, own: slice) -> list[list[tuple[str, str]]]:
-    """What judges read of own rows: (action, answer) of every turn."""
+    """Returns what judges read of own rows: (action, answer) of every turn."""
     del texts
     return [one.get('exchanged', []) for one in self._records[own]]
 
   def shown(self) -> Callable[[int], dict[str, Any]]:
-    """What is logged of a row, {} if another process has played it."""
+    """Returns what is logged of a row, {} if another process has played it."""
     rows, first = self._rows, self._first
 
     def of_row(row):
@@ -407,7 +407,9 @@ class EpisodeRunner(Journaled):
     return acting
 
   def _observations(self, side, host, own) -> Observations:
-    """What rows of a side read next; without room for a turn they are over."""
+    """Returns what rows of a side read next; without room for a turn they are
+    over.
+    """
     B, T = side.turn_BT.shape
     left_B = side.turns_B < self._turns.max_turns
     room_B = np.where(left_B, T - host['length'], 0)

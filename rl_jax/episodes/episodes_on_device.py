@@ -118,7 +118,9 @@ def _first(game, step, traj, playing, answer_NA) -> _Played:
 def _answered(
   game: Game, played: _Played
 ) -> tuple[_Played, turn_decode.Observations]:
-  """What environments say to the turn, and what rows read before the next."""
+  """Returns what environments say to the turn, and what rows read before the
+  next.
+  """
   task, turns = game.task, game.turns
   rows, live_B = played.playing.rows, played.live_B
   T, K = rows.response_BT.shape[1], turns.max_turns

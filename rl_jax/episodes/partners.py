@@ -82,7 +82,9 @@ class Partners:
       episode.fail(f'{_MOST} questions between two turns; allowed are fewer')
 
   def _answered(self, episodes):
-    """Whether some process has asked; the episodes then have their answers."""
+    """Returns whether some process has asked; the episodes then have their
+    answers.
+    """
     asked = own = [episode.asks() for episode in episodes]
     if self._partners:  # without any, processes need not wait for each other
       parts = processes.gather([dataclasses.astuple(one) for one in own])

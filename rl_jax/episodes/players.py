@@ -93,7 +93,7 @@ class Episode:
     )
 
   def asks(self) -> Ask | None:
-    """What its environment waits for, if it has asked a partner."""
+    """Returns what its environment waits for, if it has asked a partner."""
     ask = None if self.over() else self.said[-1].get('ask')
     if ask is None:
       return None
@@ -111,14 +111,14 @@ class Episode:
     return 1 + sum(1 for _ in answers)
 
   def beginning(self) -> str | tuple[str, ...]:
-    """What is said before the first turn; of a game, by player."""
+    """Returns what is said before the first turn; of a game, by player."""
     texts = [reply['observation'] for reply in self.said[: self.begun]]
     if self.players == 1:
       return ''.join(texts)
     return tuple(''.join(own) for own in zip(*texts, strict=True))
 
   def over(self) -> bool:
-    """Whether the environment takes no further action."""
+    """Returns whether the environment takes no further action."""
     if self.cut or self.failure is not None:
       return True
     return self.said[-1]['done'] or self.said[-1]['truncated']
@@ -141,7 +141,7 @@ class Player:
   )
 
   def acts(self) -> bool:
-    """Whether the next turn is this player's."""
+    """Returns whether the next turn is this player's."""
     episode = self.episode
     begun = episode.said and not episode.over()
     return bool(begun) and episode.said[-1]['acting'] == self.role
@@ -154,11 +154,13 @@ class Player:
 
   @property
   def begun(self) -> bool:
-    """Whether the player has had a turn."""
+    """Returns whether the player has had a turn."""
     return self.role in self.episode.roles
 
   def heard(self) -> str:
-    """What was said since its last turn, or after the first observation."""
+    """Returns what was said since its last turn, or after the first
+    observation.
+    """
     start = self._unheard()
     forgotten = self._forgotten(start)
     start = start if forgotten is None else forgotten
@@ -210,7 +212,9 @@ class Player:
     ]
 
   def shown(self) -> dict[str, Any]:
-    """What is logged: the seed, and what each turn read, did and earned."""
+    """Returns what is logged: the seed, and what each turn read, did and
+    earned.
+    """
     said, turns, start = self.episode.said, [], 0
     rewards = self._rewards()
     for k, n in enumerate(self._own()):

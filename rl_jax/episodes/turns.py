@@ -167,7 +167,7 @@ class TurnFormat:
 
 
 def turn_format(task: Any, tokenizer: Any, limits: TurnConfig) -> TurnFormat:
-  """What the chat template writes between turns; nothing in plain text.
+  """Returns what the chat template writes between turns; nothing in plain text.
 
   Raises: ValueError if the template changes or repeats what is said, does not
     read what the task gives it, or describes calls of tools in another form

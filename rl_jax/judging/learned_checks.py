@@ -1,4 +1,4 @@
-"""Whether learned rewards and judges have a place in a run."""
+"""Checks whether learned rewards and judges have a place in a run."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether a task can be judged as it says, asked before a run.
+"""Checks before a run whether a task can be judged as it says.
 
 Rewards have the components of reward_weights, and reward functions in the forms
 of other libraries have what they need.

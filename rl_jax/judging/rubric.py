@@ -80,7 +80,9 @@ class Rubric:
     state['iterations'] += 1
 
   def see(self, judged: Sequence[tuple[str, str, float]]) -> None:
-    """What was judged last; spread evenly, as many as a revision reads."""
+    """Returns what was judged last; spread evenly, as many as a revision
+    reads.
+    """
     if self._reviser is None or not judged:
       return
     count = min(self._reviser.source.samples, len(judged))

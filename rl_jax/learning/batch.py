@@ -103,7 +103,9 @@ def _apply(
   traj: Trajectories,
   states: dict[str, Any],
 ):
-  """What a piece makes of the credit; its state in `states` is renewed."""
+  """Returns what a piece makes of the credit; its state in `states` is
+  renewed.
+  """
   out = calls.credit(path, piece, CreditContext(credit, traj, states.get(path)))
   if out.state is not None:
     states[path] = out.state

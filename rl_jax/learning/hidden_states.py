@@ -1,4 +1,4 @@
-"""How a model runs over responses, and the hidden states that it gives."""
+"""The run of a model over responses, and the hidden states that it gives."""
 
 import dataclasses
 from typing import Any
@@ -12,7 +12,7 @@ from rl_jax.types import Array, Trajectories
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Forward:
-  """How scores and updates run a model over responses; static.
+  """The static settings by which scores and updates run a model.
 
   microbatches: memory only, never mathematics. group_rows: rows of a group in
   one microbatch, or None, the whole group; memory only, too. capacity: slots

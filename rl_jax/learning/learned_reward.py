@@ -34,7 +34,7 @@ class Scorer:
 
   @property
   def compares(self) -> bool:
-    """Whether it reads two responses in one row."""
+    """Returns whether it reads two responses in one row."""
     return bool(self.source.separator)
 
   def __call__(

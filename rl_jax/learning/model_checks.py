@@ -1,4 +1,4 @@
-"""Whether a model has what a method reads; called before anything compiles."""
+"""Checks before anything compiles whether a model has what a method reads."""
 
 from rl_jax.learning import statistics
 from rl_jax.method import Method

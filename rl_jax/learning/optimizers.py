@@ -99,7 +99,7 @@ class OptimizerConfig:
 
   @property
   def needs_total_steps(self) -> bool:
-    """Whether the rate depends on the number of steps of the run."""
+    """Returns whether the rate depends on the number of steps of the run."""
     return schedules.needs_steps(self.schedule, self.schedule_arguments)
 
 

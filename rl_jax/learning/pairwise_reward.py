@@ -1,4 +1,4 @@
-"""How often a response beats others of its group, by a preference model."""
+"""The share of its group that a response beats, by a preference model."""
 
 from typing import Any
 

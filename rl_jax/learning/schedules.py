@@ -38,7 +38,7 @@ def check(name: str, arguments: dict[str, Any]) -> None:
 
 
 def needs_steps(name: str, arguments: dict[str, Any]) -> bool:
-  """Whether the schedule depends on the number of steps of the run."""
+  """Returns whether the schedule depends on the number of steps of the run."""
   if name in OWN:
     return name != 'constant'
   return any(k in _required(name) and k not in arguments for k in _STEPS)
@@ -109,7 +109,7 @@ def _signature(name: str):
 
 
 def _parameters(name: str):
-  """What may be given: the rate is optimizer.learning_rate."""
+  """Returns what may be given: the rate is optimizer.learning_rate."""
   slot = next(x for x in _PEAK if x in _signature(name))
   return [parameter for parameter in _signature(name) if parameter != slot]
 

@@ -83,7 +83,9 @@ def _as_parameters(opt_state: Any, params: Any):
 
 
 def _divided(leaf: jax.ShapeDtypeStruct, param: jax.ShapeDtypeStruct):
-  """Whether the sharding of the parameter divides the leaf as it does it."""
+  """Returns whether the sharding of the parameter divides the leaf as it does
+  it.
+  """
   if leaf.shape == param.shape:
     return True
   if leaf.ndim != param.ndim or leaf.shape[:-1] != param.shape[:-1]:

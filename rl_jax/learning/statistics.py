@@ -360,7 +360,7 @@ def _in_chunks(
 
 
 def forward_inputs(forward: Forward, traj: Trajectories) -> Trajectories:
-  """What token_statistics reads, and no more to split.
+  """Returns what token_statistics reads, and no more to split.
 
   With forward.group_rows smaller groups, in the same order of rows, each with
   the prompt to itself. Its tokens are then computed once a part, with the same

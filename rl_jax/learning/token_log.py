@@ -12,7 +12,8 @@ _FRACTION = '_fraction'
 
 
 def token_fields(traj: Trajectories, metrics: Metrics) -> dict[str, Array]:
-  """What is logged of every token, each [B, T]; metrics as pieces return them.
+  """Returns what is logged of every token, each [B, T]; metrics as pieces
+  return them.
 
   entropy, logp: of the weights that sampled, by the trainer, in nats
   logp_gap: the sampler's log-prob minus the trainer's

@@ -28,7 +28,7 @@ from rl_jax.types import Array, Metrics, TrainState, Trajectories
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class UpdateConfig:
-  """How a rollout becomes optimizer steps; counts are prompts (groups).
+  """The optimizer steps of a rollout; counts are prompts (groups).
 
   minibatch_prompts: one optimizer step each; None is the whole rollout.
   minibatch_rows: in its place, so many responses of any groups, shuffled one by

@@ -60,7 +60,7 @@ class Probe:
     self._checked: set[str] = set()  # stages that all pieces left pass
 
   def due(self, iteration: int) -> bool:
-    """Whether the next iteration, counted from 0, is measured."""
+    """Returns whether the next iteration, counted from 0, is measured."""
     return iteration % self._every == 0
 
   def around(self, step: Callable, state: TrainState, batch: Batch) -> Callable:
@@ -160,7 +160,7 @@ def selection(selector: Any, state: Any, count: int) -> float:
 
 
 def acts(results: dict[str, Any]) -> bool:
-  """Whether a number of a method and its baseline shows a difference.
+  """Returns whether a number of a method and its baseline shows a difference.
 
   results: cos and ratio of the gradients; the shares rows_changed,
     groups_dropped and selection. More than TOLERANCE counts.

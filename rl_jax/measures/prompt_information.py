@@ -1,4 +1,4 @@
-"""How much responses tell about their prompts; 0 if all prompts have the same.
+"""The information of responses on their prompts; 0 if all have the same.
 
 Source: RAGEN v2, mll-lab-nu/RAGEN docs/reference_mutual_information_metrics.md
 and ragen/trainer/collapse_metrics.py. Left out: z-scores, retrieval among the

@@ -57,7 +57,7 @@ def written(
 
 
 def added(before: str, after: str) -> str:
-  """What a text adds to another.
+  """Returns what a text adds to another.
 
   Raises: RewrittenError if it does not begin with it.
   """

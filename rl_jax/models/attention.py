@@ -26,7 +26,7 @@ class Limits(NamedTuple):
   window: Array | None = None
 
   def near(self, distance: Array) -> Array | bool:
-    """Whether keys so many tokens before a query are in its window."""
+    """Returns whether keys so many tokens before a query are in its window."""
     return True if self.window is None else distance < self.window
 
 
@@ -209,7 +209,9 @@ def attend_response(
 
 
 def _movers(places, sizes):
-  """What brings M queries of each row to its group, and back; see places."""
+  """Returns what brings M queries of each row to its group, and back; see
+  places.
+  """
   place_B, row_M = (None, None) if places is None else places
   N, G, J, M = sizes
 

@@ -115,7 +115,7 @@ def _put_all(caches, new, column_B, number):
 
 
 def _columns(step_BS, count_B, first, size):
-  """Where tokens are written in a block of columns; `size`: nowhere."""
+  """Returns where tokens are written in a block of columns; `size`: nowhere."""
   counted_BS = jnp.arange(step_BS.shape[1])[None] < count_B[:, None]
   here_BS = counted_BS & (step_BS >= first)
   return jnp.where(here_BS, step_BS - first, size)

@@ -111,7 +111,7 @@ class ChatTemplate:
 
 
 def _why_ended(code: int) -> str:
-  """What the exit status of a process says, for a message."""
+  """Returns what the exit status of a process says, for a message."""
   if code == -signal.SIGALRM:
     return f'it does not end within {SECONDS:g} s'
   if code == _NO_MEMORY:

@@ -14,7 +14,9 @@ PARTS = ('critic', 'value_head')
 
 
 def has_own(cfg: Any) -> bool:
-  """Whether the model has a second set of layers, for the value head."""
+  """Returns whether the model has a second set of layers, for the value
+  head.
+  """
   return cfg.value_head and cfg.critic in (OWN, RESIDUAL)
 
 

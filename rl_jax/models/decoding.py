@@ -221,7 +221,7 @@ def through_layers(
 
 
 class _Fed(NamedTuple):
-  """What every layer reads of the tokens that a step feeds."""
+  """The inputs of every layer for the tokens that a step feeds."""
 
   tables: Any  # rotations of their positions
   steps: Any  # of Cache.step

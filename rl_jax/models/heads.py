@@ -64,7 +64,7 @@ def values(params: dict[str, Any], hidden: Array) -> Array:
 
 
 def _inner(head, hidden):
-  """What the last layer reads, in float32."""
+  """Returns what the last layer reads, in float32."""
   hidden = hidden.astype(jnp.float32)
   if 'inner_w' not in head:
     return hidden

@@ -27,7 +27,7 @@ def filled(template: str, texts: Mapping[str, str]) -> str:
 
 
 def headings_of(template: str) -> tuple[re.Pattern[str], ...]:
-  """How the lines of a template begin, up to a text of the data."""
+  """Returns how the lines of a template begin, up to a text of the data."""
   found = []
   for line in template.splitlines():
     literal = _SLOT.split(line.replace('{number}', '0'))[0].strip()
@@ -228,7 +228,7 @@ class Judge:
 
   @property
   def compares(self) -> bool:
-    """Whether a question is about several responses of a group."""
+    """Returns whether a question is about several responses of a group."""
     return self.form != SINGLE
 
   def observed(self, said: Said) -> str:

@@ -178,7 +178,7 @@ class RowCache(Cache, kw_only=True):
 
 
 def remembered(token_T: Array, context_B: Array | None) -> Array | bool:
-  """Which tokens a row has not forgotten, [B, 1, T]; see RowCache."""
+  """Returns which tokens a row has not forgotten, [B, 1, T]; see RowCache."""
   if context_B is None:
     return True
   return token_T[None, None] >= context_B[:, None, None]

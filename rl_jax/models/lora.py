@@ -40,7 +40,7 @@ def check_targets(owner: str, targets: tuple[str, ...]) -> None:
 
 
 def num_inputs(name: str) -> int:
-  """How many leading dimensions of a layer's weight are contracted."""
+  """Returns how many leading dimensions of a layer's weight are contracted."""
   return 2 if name == 'wo' else 1
 
 

@@ -302,7 +302,9 @@ class HFTokenizer:
 
   @functools.cached_property
   def _prefix(self) -> list[int]:
-    """What the tokenizer's own post-processor puts in front of a text."""
+    """Returns what the tokenizer's own post-processor puts in front of a
+    text.
+    """
     with library_errors('this tokenizer cannot begin a text'):
       probe = self.backend.encode('a', add_special_tokens=True)
     added = zip(probe.ids, probe.special_tokens_mask, strict=True)

@@ -214,7 +214,7 @@ def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
 
 
 class _Tokens(NamedTuple):
-  """What is read; context_BT: see forward."""
+  """The tokens that are read; context_BT: see forward."""
 
   prompt_NP: Array
   prompt_mask_NP: Array
@@ -264,7 +264,8 @@ def forward_and_routing(
   capacity: int | None = None,
   context_BT: Array | None = None,
 ) -> tuple[Array, Array]:
-  """What forward returns, and experts.routing [B, T, 2 E] of the same places.
+  """Returns what forward returns, and experts.routing [B, T, 2 E] of the same
+  places.
 
   The latter is the mean over layers. Tokens cannot be split over the mesh.
   """
@@ -327,7 +328,7 @@ def _states(
 
 
 def _kept_products(cfg):
-  """What the backward pass of a layer does not compute again.
+  """Returns what the backward pass of a layer does not compute again.
 
   Without remat the products with weights are kept. Recomputing the rest is
   faster on CPU than storing it, and takes less memory.

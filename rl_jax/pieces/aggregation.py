@@ -1,4 +1,4 @@
-"""How a [B, T] loss becomes a scalar: a weight for every token.
+"""Aggregations of a [B, T] loss to a scalar: a weight for every token.
 
 Each rule gives weights_BT, and the scalar is sum(weights * loss). The weight of
 a row is a factor of the weights; denominators count rows, turns and tokens,

@@ -1,4 +1,4 @@
-"""How pieces are called: an error says what the role wants, and where.
+"""Calls of pieces: an error says what the role wants, and where.
 
 What a piece returns is compared with what its role declares while the program
 is traced, so that a mistake is one sentence with the file and the line of the
@@ -176,7 +176,7 @@ def _explain(path: str, piece: Any, ctx: Any, error: Any) -> NoReturn:
 
 
 def _hint(error: Any, piece: Any, ctx: Any, source: str):
-  """What was meant, as ' A sentence.', or ''."""
+  """Returns what was meant, as ' A sentence.', or ''."""
   traj = getattr(ctx, 'traj', None)  # contexts of logits have none
   if isinstance(error, KeyError):
     return _hint_of_key(error.args[0], ctx, traj)
@@ -209,7 +209,7 @@ _TRACED = (
 
 
 def _hint_of_key(key: Any, ctx: Any, traj: Any):
-  """Where a statistic or a key of extras is to be declared."""
+  """Returns where a statistic or a key of extras is to be declared."""
   if traj is None or not isinstance(key, str):
     return ''
   if key in traj.extras:
@@ -247,7 +247,9 @@ def _hint_of_name(error: Any):
 
 
 def _hint_of_none(ctx: Any, traj: Any, source: str):
-  """Which of the fields in this line of the source are None, and why."""
+  """Returns which of the fields in this line of the source are None, and
+  why.
+  """
   found = [
     f' ctx.{name} is None: the piece has no method {init}'
     for name, init in (('state', 'init'), ('params', 'init_params'))
@@ -312,7 +314,7 @@ def _check_shape(
 
 
 def _hint_of_shape(found: tuple[int, ...], shapes: tuple[str, ...], traj: Any):
-  """How arrays of frequent wrong shapes become right ones."""
+  """Returns how arrays of frequent wrong shapes become right ones."""
   N, G, B = traj.num_prompts, traj.group_size, traj.mask_BT.shape[0]
   if found == (N, G) and 'B' in shapes:
     return '; x_NG.reshape(-1) has a number for each row'

@@ -31,7 +31,7 @@ _Piece = TypeVar('_Piece')
 
 
 class CheckContext(NamedTuple):
-  """What a piece may check before the run; None: not known yet.
+  """The facts that a piece may check before the run; None: not known yet.
 
   A method is checked by itself, then with the task and the configuration of the
   rollout, and its selector and rollout wrapper again with the prompts.
@@ -99,12 +99,12 @@ class Piece:
 
   @property
   def mismatched(self) -> bool:
-    """Whether each group has to hold the response to another prompt."""
+    """Returns whether each group has to hold the response to another prompt."""
     return False
 
   @property
   def offers(self) -> Mapping[str, Any]:
-    """What other pieces of the method take over in `resolve`.
+    """Returns what other pieces of the method take over in `resolve`.
 
     By a name that both know: {'token_clip': {'clip_low': 0.2, ...}}.
     """
@@ -194,7 +194,7 @@ def check_declarations(cls: type) -> None:
 
 
 def _form(name: str, base: type) -> str:
-  """How a class of that name derives from the base and is called."""
+  """Returns how a class of that name derives from the base and is called."""
   signature = inspect.signature(base.__call__)
   if 'ctx' not in signature.parameters:
     return f'\n  @piece\n  class {name}({base.__name__}):\n'
@@ -232,7 +232,7 @@ def _bases() -> dict[str, type]:
 
 
 def _called(cls: type):
-  """How the class is called, for an error; '' for what has no role."""
+  """Returns how the class is called, for an error; '' for what has no role."""
   base = _bases().get(cls.role) if issubclass(cls, Piece) else None
   return '' if base is None else f':\n{_form(cls.__name__, base)}'
 

@@ -16,7 +16,7 @@ from rl_jax.types import Array
 
 
 class ReferenceRule:
-  """How a named policy follows the one that is trained.
+  """The rule by which a named policy follows the one that is trained.
 
   What is kept of it are its weights, unless a rule keeps more.
   """
@@ -26,19 +26,21 @@ class ReferenceRule:
 
   @property
   def copies(self) -> int:
-    """How many times the weights are held."""
+    """Returns how many times the weights are held."""
     return 1
 
   def due(self, iteration: Array | int) -> Array | bool:
-    """Whether it is renewed after this iteration."""
+    """Returns whether it is renewed after this iteration."""
     raise NotImplementedError
 
   def renewed(self, kept: Any, params: Any) -> Any:
-    """What it becomes when it is due; params are those that are trained."""
+    """Returns what it becomes when it is due; params are those that are
+    trained.
+    """
     raise NotImplementedError
 
   def start(self, params: Any) -> Any:
-    """What is kept at first; params may be kept as they are."""
+    """Returns what is kept at first; params may be kept as they are."""
     return params
 
   def current(self, kept: Any) -> Any:
@@ -55,7 +57,7 @@ class Frozen(ReferenceRule):
     return False
 
   def renewed(self, kept: Any, params: Any) -> Any:
-    """What it becomes when it is due."""
+    """Returns what it becomes when it is due."""
     return kept
 
 

@@ -245,7 +245,7 @@ class Pairs(_OncePerRollout):
 
 
 class _Scaled(Protocol):
-  """What ScaledPairs reads of a subclass."""
+  """The members of a subclass that ScaledPairs reads."""
 
   @property
   def margin_scale(self) -> float: ...
@@ -263,7 +263,7 @@ class ScaledPairs(Pairs):
 
 
 class Aggregation(Piece):
-  """How a [B, T] loss becomes a scalar: sum(weights * loss)."""
+  """The aggregation of a [B, T] loss to a scalar: sum(weights * loss)."""
 
   role: ClassVar[str] = 'aggregation'
   # True: weights depend on which rows are of one group.
@@ -376,7 +376,7 @@ class ValueStatistic(Statistic):
 
 
 class RolloutWrapper(Piece):
-  """How groups are sampled, where that is more than G samples of the prompt.
+  """The sampling of groups where it is more than G samples of the prompt.
 
   `begin` writes into rows before they are sampled, `extend` changes groups
   that have been judged. A wrapper may do one of them, both or neither.
@@ -402,12 +402,12 @@ class RolloutWrapper(Piece):
 
   @property
   def scores(self) -> bool:
-    """Whether it reads log-probs of the policy before the update."""
+    """Returns whether it reads log-probs of the policy before the update."""
     return False
 
   @property
   def reads_reference(self) -> bool:
-    """Whether it samples from the reference, in part at least."""
+    """Returns whether it samples from the reference, in part at least."""
     return False
 
   @property
@@ -425,7 +425,9 @@ class RolloutWrapper(Piece):
 
   @property
   def extends(self) -> bool:
-    """Whether it changes judged groups: then they are scored afterwards."""
+    """Returns whether it changes judged groups: then they are scored
+    afterwards.
+    """
     return type(self).extend is not RolloutWrapper.extend
 
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
@@ -441,7 +443,9 @@ class RolloutWrapper(Piece):
     return traj, []
 
   def make_memory(self, prompts: Any, rollout: Any) -> Any:
-    """What is remembered between rollouts, see runs.sources; or None."""
+    """Returns what is remembered between rollouts, see runs.sources; or
+    None.
+    """
     del prompts, rollout
     return None
 
@@ -475,5 +479,5 @@ def statistic(cls: type[_Statistic]) -> type[_Statistic]:
 
 
 def reads_value_heads(needs: Any) -> bool:
-  """Whether a statistic among `needs` reads outputs of a value head."""
+  """Returns whether a statistic among `needs` reads outputs of a value head."""
   return any(isinstance(need, ValueStatistic) for need in needs)

@@ -86,7 +86,8 @@ def sampled_B(traj: Trajectories) -> Array:
 
 
 def policy_tokens_B(traj: Trajectories, end_B: Array) -> Array:
-  """How many of the first end_B response tokens the environment did not say.
+  """Returns how many of the first end_B response tokens the environment did not
+  say.
 
   float32 [B]. With end_B = traj.length_B it is the policy's length, to which a
   long reply of a tool adds nothing. Equal to end_B for single responses.

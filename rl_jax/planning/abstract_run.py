@@ -109,7 +109,9 @@ def _wrapped(traj, wrapper):
 
 
 def _of_data(config, traj):
-  """What rows from data say of themselves, of the kinds of the first one."""
+  """Returns what rows from data say of themselves, of the kinds of the first
+  one.
+  """
   task = config.task
   record = task.recorded(task.example('train', 0))[0]
   found = recorded.extras_of(
@@ -209,7 +211,7 @@ class AbstractRun:
     return reward_models.stage(tuple(models), self.mesh).lower(params, traj)
 
   def _empty_rollout(self) -> Any:
-    """What `start` puts on the devices: prompts of full width."""
+    """Returns what `start` puts on the devices: prompts of full width."""
     rollout = self.config.rollout
     N, P = rollout.generated_prompts, rollout.max_prompt_tokens
 

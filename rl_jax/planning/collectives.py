@@ -139,7 +139,9 @@ def in_loops(
 
 
 def trips(text: str) -> list[int | None]:
-  """How often each loop of a program runs; None: its end depends on data."""
+  """Returns how often each loop of a program runs; None: its end depends on
+  data.
+  """
   computations, _ = _computations(text)
   return [
     _known_trips(line, computations)
@@ -150,7 +152,9 @@ def trips(text: str) -> list[int | None]:
 
 
 def _known_trips(line: str, computations: dict[str, list[str]]) -> int | None:
-  """How often the loop of a line runs; None: its end depends on data."""
+  """Returns how often the loop of a line runs; None: its end depends on
+  data.
+  """
   if known := _TRIPS.search(line):
     return int(known.group(1))
   condition = re.search(r'condition=%?([\w.\-]+)', line)

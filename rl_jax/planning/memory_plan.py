@@ -232,7 +232,8 @@ def _set_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
 def _sampler_weights(
   model: transformer.ModelConfig, mesh: Any, kept: bool
 ) -> int:
-  """What generate.prepare_weights makes: whole over fsdp, compute dtype.
+  """Returns what generate.prepare_weights makes: whole over fsdp, compute
+  dtype.
 
   Nothing where that is what the parameters are already, but if `kept`: of
   episodes from turn to turn, and where they are rounded.

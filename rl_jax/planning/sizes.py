@@ -122,7 +122,7 @@ class Sizes:
     )
 
   def activations(self) -> int:
-    """What layers save for the backward pass, and their last states."""
+    """Returns what layers save for the backward pass, and their last states."""
     m, (rows, tokens, _) = self.model, self._fed
     own = self.response // self.spans
     # Every layer's input and, without remat, its products with weights and the
@@ -178,7 +178,9 @@ class Sizes:
 
   @property
   def _fused(self) -> bool:
-    """Whether attention is a kernel or by blocks, which keep their results."""
+    """Returns whether attention is a kernel or by blocks, which keep their
+    results.
+    """
     _, _, S = self._fed
     keys = self.prompt + self.response - 1
     plain = self.model.attention == 'plain'

@@ -205,7 +205,7 @@ class MetricsWriter(Stateful):
     return found | {name: file.sync() for name, file in self._files.items()}
 
   def host(self) -> dict[str, Any]:
-    """What `offsets` returns."""
+    """Returns what `offsets` returns."""
     return {'offsets': self.offsets()}
 
   def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Whether the fields of a rollout fit each other, the method and the task."""
+"""Checks of the fields of a rollout: they fit each other, method and task."""
 
 from typing import Any
 

@@ -54,7 +54,7 @@ from rl_jax.types import GroupSummary, Trajectories
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class RolloutConfig:
-  """How many prompts and samples an iteration draws, and how long.
+  """The number and the length of the rows that an iteration draws.
 
   turns: limits of episodes, for tasks that are environments.
   show_stop: a text of `stop` that has ended a response is a part of what
@@ -386,12 +386,14 @@ class Collector:
     ), components
 
   def _summary_of(self, judged):
-    """What the selector observes of a round in parts."""
+    """Returns what the selector observes of a round in parts."""
     parts = [self._summary(*part) for part in judged]
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
   def _summary(self, done, components):
-    """What the selector observes of a round; log-probs are of own rows."""
+    """Returns what the selector observes of a round; log-probs are of own
+    rows.
+    """
     shape = done.reward_NG.shape
     logp = processes.gather(done.responses['logp'].sum(axis=1).tolist())
     logp_NG = np.asarray([x for part in logp for x in part], np.float32)
@@ -469,6 +471,6 @@ class Collector:
 
 
 def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
-  """What the method's group filter keeps, [N]."""
+  """Returns what the method's group filter keeps, [N]."""
   assert method.group_filter is not None
   return method.group_filter(CreditContext(traj.reward_B, traj)).value

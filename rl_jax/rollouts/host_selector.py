@@ -13,22 +13,24 @@ from rl_jax.types import GroupSummary
 
 
 class HasState(Protocol):
-  """What checkpoints hold the state of."""
+  """An object whose state checkpoints hold."""
 
   @property
   def state(self) -> Any:
-    """What a checkpoint holds."""
+    """Returns what a checkpoint holds."""
 
   @state.setter
   def state(self, value: Any) -> None: ...
 
 
 class PromptSelector(HasState, Protocol):
-  """What chooses the prompts of a source."""
+  """The choice of the prompts of a source."""
 
   @property
   def memory(self) -> Any:
-    """What a rollout piece remembers between rollouts; None: nothing."""
+    """Returns what a rollout piece remembers between rollouts; None:
+    nothing.
+    """
 
   def select(self, count: int) -> np.ndarray:
     """Indices of the next prompts; moves the state on."""
@@ -38,7 +40,7 @@ class PromptSelector(HasState, Protocol):
 
 
 class SavedSelector(Stateful):
-  """What checkpoints hold of a selector."""
+  """The part of a selector that checkpoints hold."""
 
   name: ClassVar[str] = 'selector'
 

@@ -47,7 +47,7 @@ class MixedSelector:
 
   @property
   def state(self) -> dict[str, Any]:
-    """What a checkpoint holds."""
+    """Returns what a checkpoint holds."""
     states = [selector.state for selector in self._selectors]
     parts = dict(zip(self._names, states, strict=True))
     return {'drawn': self._drawn_K, 'parts': parts}

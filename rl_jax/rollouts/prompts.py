@@ -136,7 +136,9 @@ class PromptSet:
     return fits
 
   def _usable(self, example):
-    """Whether the prompt fits; raises, if so configured, where it does not."""
+    """Returns whether the prompt fits; raises, if so configured, where it does
+    not.
+    """
     try:
       self._encode(example)
     except OverlongPromptError:
@@ -146,7 +148,7 @@ class PromptSet:
     return True
 
   def fits(self, example: Example) -> bool:
-    """Whether a prompt can be used; a warning says why not."""
+    """Returns whether a prompt can be used; a warning says why not."""
     try:
       self._encode(example)
     except ValueError as error:

@@ -48,7 +48,7 @@ class Round:
     return int((failed_B | np.isfinite(self.reward_NG).ravel()).sum())
 
   def row(self, n: int, sample: int, text: str) -> dict[str, Any]:
-    """What is logged of one response, `text`, to the n-th prompt."""
+    """Returns what is logged of one response, `text`, to the n-th prompt."""
     place = n * self.reward_NG.shape[1] + sample
     example = self.examples[n]
     return {
@@ -64,7 +64,7 @@ class Round:
 
 
 class Draw(NamedTuple):
-  """What a batch is drawn with.
+  """The inputs with which a batch is drawn.
 
   params: weights that score. first_serial: of its groups. policy_version: the
   optimizer step of the weights that sample. sampling_params: these; None:

@@ -27,7 +27,7 @@ class Sampler:
     self.examples = []  # of the rows that `start` is beginning
 
   def fits(self, example: Any) -> bool:
-    """Whether the prompt of a changed example is short enough."""
+    """Returns whether the prompt of a changed example is short enough."""
     return self._collector.prompts.fits(example)
 
   def start(

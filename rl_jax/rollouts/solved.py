@@ -33,7 +33,7 @@ class SolvedExamples:
 
   @property
   def state(self) -> dict[str, np.ndarray]:
-    """What a checkpoint holds: copies, as it may be written later."""
+    """Returns what a checkpoint holds: copies, as it may be written later."""
     return {
       'index_M': self._index_M.copy(),
       'response_MT': self._response_MT.copy(),
@@ -70,7 +70,7 @@ class SolvedExamples:
     return found
 
   def _counts(self, index):
-    """How often the prompt has each token, of length 1."""
+    """Returns how often the prompt has each token, of length 1."""
     example = self._prompts.example(int(index))
     prompt, mask, _ = self._prompts.arrays([example])
     counts_C = np.bincount(prompt[mask > 0] % _COUNTS, minlength=_COUNTS)

@@ -227,7 +227,9 @@ def check(rollout: Any, method: Method) -> None:
 
 
 def no_rows(rollout: Any) -> dict[str, np.ndarray]:
-  """What WindowSelector.rows are before the first iteration: all are over."""
+  """Returns what WindowSelector.rows are before the first iteration: all are
+  over.
+  """
   N, T = rollout.num_prompts, rollout.max_response_tokens
   B, P = N * rollout.group_size, rollout.max_prompt_tokens
   return {

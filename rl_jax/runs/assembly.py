@@ -429,14 +429,7 @@ def make_evaluator(
     engine,
     _evaluated_prompts(config, policy, runner),
     runner,
-    {
-      name: Protocol(
-        settings=one.evaluation,
-        sampling=sampling_of(one),
-        tokens=config_lib.evaluated_tokens(one),
-      )
-      for name, one in config_lib.evaluations(config).items()
-    },
+    _protocols(config),
     settings,
     stop=_stop_of(config, policy.tokenizer),
     judges=judges,
@@ -449,13 +442,25 @@ def make_evaluator(
   return evaluator
 
 
+def _protocols(config):
+  """The protocol of each evaluation set, by its name."""
+  return {
+    name: Protocol(
+      settings=one.evaluation,
+      sampling=sampling_of(one),
+      tokens=config_lib.evaluated_tokens(one),
+    )
+    for name, one in config_lib.evaluations(config).items()
+  }
+
+
 def _stop_of(config, tokenizer):
   """The ends of responses, and whether their readers see them."""
   return make_stop(tokenizer, config.rollout.stop, config.rollout.show_stop)
 
 
 def _draws(config):
-  """Whether a set of the evaluation has samples."""
+  """Returns whether a set of the evaluation has samples."""
   return any(one.num_samples for one in config.evaluation.by_name().values())
 
 

@@ -55,7 +55,7 @@ class Callbacks:
     self._objects = tuple(objects)
 
   def call(self, hook: str, *arguments: Any) -> bool:
-    """Whether one of the objects returned True."""
+    """Returns whether one of the objects returned True."""
     found = []
     # The run forbids transfers that no one asked for; own code may do them.
     with jax.transfer_guard('allow'):

@@ -45,7 +45,7 @@ FREE = (
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-  """How a start differs on purpose from what the directory records.
+  """The differences of a start from its directory that are on purpose.
 
   lines: 'path: old -> new', those that --allow_change names.
   files: fingerprints of data and model now, on process 0.
@@ -161,7 +161,7 @@ def _refusal(path, changed, edited):
 
 
 def _has_moved(line, prints):
-  """Whether a field names another place that has the same content."""
+  """Returns whether a field names another place that has the same content."""
   field = line.split(': ', 1)[0]
   is_place = field == 'model.path' or field.endswith('.sources')
   return is_place and fingerprints.same(field, *prints)

@@ -134,7 +134,7 @@ def _pass_at_powers(outcome_NK):
 
 @dataclasses.dataclass(frozen=True)
 class Protocol:
-  """How a set is evaluated.
+  """The protocol by which a set is evaluated.
 
   sampling: temperature and transforms of samples, see `sampling_of`; greedy
   responses have the transforms. tokens: of a response at most.

@@ -1,4 +1,4 @@
-"""Whether the data and model files of a run are those that it began with.
+"""Checks whether the data and model files of a run are those of its start.
 
 `fingerprints.json` in the work directory has of every file size, time of
 modification, SHA-256 and, for rows of text, checksums of at most 1,024 blocks
@@ -79,7 +79,7 @@ def changes(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def same(field: str, recorded: dict[str, Any], now: dict[str, Any]) -> bool:
-  """Whether a field names files, and all have the recorded content."""
+  """Returns whether a field names files, and all have the recorded content."""
   old, new = (
     {k: x['sha256'] for k, x in files.items() if _below(k, field)}
     for files in (recorded, now)
@@ -88,7 +88,7 @@ def same(field: str, recorded: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def read(workdir: str) -> dict[str, Any]:
-  """What `write` recorded; {} for a run of an earlier version.
+  """Returns what `write` recorded; {} for a run of an earlier version.
 
   Raises ValueError naming a damaged file.
   """

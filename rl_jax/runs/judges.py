@@ -165,7 +165,9 @@ class _Readers:
   tokenizer: Any
 
   def of(self, source: Judge) -> Reader:
-    """What the judge reads; raises ValueError if the model has it not."""
+    """Returns what the judge reads; raises ValueError if the model has it
+    not.
+    """
     if source.reads == 'text':
       return self.texts(source.max_tokens, source.answer_tokens)
     fixed = self._fixed(source.max_tokens, 1)

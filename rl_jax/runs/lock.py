@@ -216,7 +216,9 @@ class Lock:
         )
 
   def _appears(self):
-    """Whether the lock of process 0 can be read here, at the latest soon."""
+    """Returns whether the lock of process 0 can be read here, at the latest
+    soon.
+    """
     deadline = time.monotonic() + SHARED_SECONDS
     while _read(self._path).get('token') != self.writer.token:
       if time.monotonic() > deadline:
@@ -225,7 +227,7 @@ class Lock:
     return True
 
   def _why_lost(self) -> str:
-    """What has become of the lock; '' while this run has it."""
+    """Returns what has become of the lock; '' while this run has it."""
     for pause in _PAUSES:
       time.sleep(pause)
       try:

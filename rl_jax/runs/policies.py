@@ -21,7 +21,8 @@ from rl_jax.types import Array
 def initial(
   rules: dict[str, Any], trainable: Any, loaded: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-  """What rules keep, copies: a buffer of the donated state is donated once.
+  """Returns what rules keep, copies: a buffer of the donated state is donated
+  once.
 
   loaded: trees of the policies that are read from files, by name.
 
@@ -55,7 +56,9 @@ def current(rules: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_policies(frozen: Any, policies: dict[str, Any]) -> Any:
-  """What a stage gets beside the trained parameters; policies: see current."""
+  """Returns what a stage gets beside the trained parameters; policies: see
+  current.
+  """
   if not policies:
     return frozen
   whole = {name: {**frozen, **tree} for name, tree in policies.items()}
@@ -68,7 +71,7 @@ def renewed(
   trainable: Any,
   iteration: Array,
 ) -> dict[str, Any]:
-  """What rules keep after iteration, which may be traced."""
+  """Returns what rules keep after iteration, which may be traced."""
 
   def one(rule, old):
     due, new = (
@@ -110,11 +113,11 @@ class Policies(Stateful):
     }
 
   def frozen(self) -> Any:
-    """What a stage gets beside the trained parameters."""
+    """Returns what a stage gets beside the trained parameters."""
     return with_policies(self._frozen, current(self._rules, self.trees))
 
   def renew(self, trainable: Any, iteration: int) -> None:
-    """What is due after an iteration."""
+    """Returns what is due after an iteration."""
     for name, rule in self._rules.items():
       if rule.due(iteration):
         old = self.trees[name]

@@ -105,7 +105,9 @@ def check_tokens(name: str, own: Any, other: Any, size: int) -> None:
 def forward_of(
   config: ExperimentConfig, model: transformer.ModelConfig
 ) -> Forward:
-  """How a reward model runs over a rollout: in the parts of the update."""
+  """Returns how a reward model runs over a rollout: in the parts of the
+  update.
+  """
   rollout, update = config.rollout, config.update
   minibatch = update.minibatch_prompts or rollout.num_prompts
   microbatch = update.microbatch_prompts or minibatch

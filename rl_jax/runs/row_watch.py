@@ -67,7 +67,7 @@ class RowWatch(Stateful):
     return row
 
   def has_ended(self, iteration: int) -> bool:
-    """Whether the run ends with this iteration, before its last one."""
+    """Returns whether the run ends with this iteration, before its last one."""
     return self.asked_to_end or self.stopping.due(iteration)
 
   def host(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class Saver:
       raise ValueError(f'checkpoint.best_metric: {text}')
 
   def due(self, iteration: int, metrics: Mapping[str, Any]) -> bool:
-    """Whether the state of an iteration is to be saved.
+    """Returns whether the state of an iteration is to be saved.
 
     At every checkpoint.every, and where an evaluation is better than the
     checkpoints that are kept for theirs, so that the best is never lost.

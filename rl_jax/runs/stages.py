@@ -38,7 +38,7 @@ from rl_jax.types import Metrics, TrainState, Trajectories
 
 
 class Score(Protocol):
-  """What an update reads of rows that were sampled, see learning.score."""
+  """The stage that scores sampled rows for an update, see learning.score."""
 
   def __call__(
     self, params: Any, traj: Trajectories, method: Method

@@ -71,7 +71,7 @@ class EarlyStopping:
       )
 
   def due(self, iteration: int) -> bool:
-    """Whether the run has ended with this iteration."""
+    """Returns whether the run has ended with this iteration."""
     return self.last is not None and iteration >= self.last
 
   def state(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _check_name(metric, row):
 
 
 class SessionClock:
-  """Whether a session has lasted for its limit of seconds (None: no limit)."""
+  """A clock that ends a session after its limit of seconds (None: no limit)."""
 
   def __init__(self, seconds: float | None):
     self._seconds = seconds

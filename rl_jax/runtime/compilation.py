@@ -1,4 +1,4 @@
-"""How the large programs are compiled, kept for the next run, and logged."""
+"""The large programs: options, their cache for the next run, and their log."""
 
 import functools
 import os

@@ -46,5 +46,5 @@ class Platform:
 
   @property
   def is_cpu(self) -> bool:
-    """Whether programs run on the processor of the host."""
+    """Returns whether programs run on the processor of the host."""
     return self.name == 'cpu'

@@ -89,7 +89,7 @@ def index() -> int:
 
 
 def is_main() -> bool:
-  """Whether this process writes the files of the run."""
+  """Returns whether this process writes the files of the run."""
   return index() == 0
 
 

@@ -46,7 +46,7 @@ class StopSignal:
 
   @property
   def requested(self) -> bool:
-    """Whether the run should save and end."""
+    """Returns whether the run should save and end."""
     if self._is_past():  # no code that hangs keeps the handlers from acting
       self._restore()
     return self._agreed_code() is not None
@@ -80,7 +80,7 @@ class StopSignal:
       signal.signal(*self._before.popitem())
 
   def _is_past(self) -> bool:
-    """Whether a signal from now on is another request."""
+    """Returns whether a signal from now on is another request."""
     since = self._since
     return since is not None and time.monotonic() - since >= _SAME_SECONDS
 

@@ -132,7 +132,7 @@ def parse_number(text: str) -> Fraction | None:
 
 
 def is_quotient(text: str) -> bool:
-  """Whether a number is written as 20/4 or 3 1/2."""
+  """Returns whether a number is written as 20/4 or 3 1/2."""
   found = _parsed(text)
   return found is not None and found.form in numerals.FRACTIONS
 
@@ -199,7 +199,8 @@ def cluster_id(form: str | None) -> float:
 def math_equal(
   answer: str, gold: str, extracted: bool = True, tolerance: float = 1e-6
 ) -> bool:
-  """Whether the answer is a written-out form of gold (see `math_answers`).
+  """Returns whether the answer is a written-out form of gold (see
+  `math_answers`).
 
   `answer` is one formula if `extracted`, else a text with `last_formula`.
 

@@ -1,4 +1,4 @@
-"""Whether a text is an antiderivative: numbers at points, no code is run."""
+"""Checks antiderivatives by numbers at points; no code is run."""
 
 import ast
 import random
@@ -21,7 +21,7 @@ _MODERATE = 1e40  # of an integrand at a point
 
 
 def is_antiderivative(text: str, integrand: str, variable: str) -> bool:
-  """Whether d text / d variable = integrand at random points.
+  """Returns whether d text / d variable = integrand at random points.
 
   Grammar of both: numbers, the variable, C (any constant), E, pi, + - * / **,
   parentheses, and common functions of one argument. Points at which the

@@ -181,7 +181,7 @@ class Task(user_modules.NamesCode, abc.ABC):
 
   @property
   def traits(self) -> TaskTraits:
-    """What a run asks of the task before it asks for prompts."""
+    """Returns what a run asks of the task before it asks for prompts."""
     return TaskTraits()
 
   # No property: dataclasses write a field of this name into the instance.
@@ -197,12 +197,14 @@ class Task(user_modules.NamesCode, abc.ABC):
 
   @property
   def template(self) -> Any:
-    """What writes prompts, see rl_jax.tasks.templates; None: nothing does."""
+    """Returns what writes prompts, see rl_jax.tasks.templates; None: nothing
+    does.
+    """
     return None
 
   @property
   def num_recorded(self) -> int:
-    """How many recorded responses every prompt has."""
+    """Returns how many recorded responses every prompt has."""
     return 1
 
   @property
@@ -211,7 +213,7 @@ class Task(user_modules.NamesCode, abc.ABC):
     return None
 
   def supports(self, name: str) -> bool:
-    """Whether the task has the method, one of OPTIONAL."""
+    """Returns whether the task has the method, one of OPTIONAL."""
     return name in self._supported
 
   @abc.abstractmethod

@@ -44,7 +44,9 @@ def toolrl(example: Example, response: str) -> dict[str, float]:
 
 
 def is_well_formed(text: str, label: str) -> bool:
-  """Whether a text has the parts of the label, each once, in its order."""
+  """Returns whether a text has the parts of the label, each once, in its
+  order.
+  """
   parts = [r'<think>.*?</think>']
   for name, pattern in _TAGS.items():
     if f'<{name}>' not in label:

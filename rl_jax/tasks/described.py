@@ -35,7 +35,7 @@ class NumberedAnswers(base.Task, is_base=True):
   @property
   @abc.abstractmethod
   def num_answers(self) -> int:
-    """How many answers there are."""
+    """Returns how many answers there are."""
 
   @abc.abstractmethod
   def answer_number(self, response: str) -> int | None:

@@ -15,7 +15,7 @@ OWNED = {'train': range(8), 'validation': (8,), 'test': (9,)}
 
 
 def num_owned(split: str, count: int) -> int:
-  """How many of `count` permuted positions a split has."""
+  """Returns how many of `count` permuted positions a split has."""
   tens, rest = divmod(count, 10)
   return sum(tens + (position < rest) for position in OWNED[split])
 

@@ -87,7 +87,7 @@ class Reply:
 
 
 class DeviceReply(NamedTuple):
-  """What all rows observe on the device: arrays in place of a Reply.
+  """The observations of all rows on the device: arrays in place of a Reply.
 
   ids: int32 tokens of the observation, as the tokenizer encodes it by itself,
     of which a row has `length`. rewards: components f32[B]. done: bool. state,

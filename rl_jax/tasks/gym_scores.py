@@ -87,7 +87,9 @@ def check_known(generator: str, dataset: Any) -> None:
 
 
 def runs_text(dataset_class: type) -> list[str]:
-  """What in the modules of a class could run a text, as it is written there."""
+  """Returns what in the modules of a class could run a text, as it is written
+  there.
+  """
   found: set[str] = set()
   for one in dataset_class.__mro__:
     module = sys.modules.get(one.__module__)
@@ -195,7 +197,9 @@ def _decimal(dataset, answer, entry):
 
 
 def _close(answer, entry, most):
-  """Whether the number is the right one, up to `most` and a thousandth."""
+  """Returns whether the number is the right one, up to `most` and a
+  thousandth.
+  """
   found, right = answers.parse_number(answer), Fraction(entry['answer'])
   if found is None:
     raise ValueError(f'{answer!r:.80} is not a number')

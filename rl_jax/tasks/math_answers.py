@@ -1,4 +1,4 @@
-r"""Whether a mathematical answer in LaTeX equals the right one.
+r"""Checks whether a mathematical answer in LaTeX equals the right one.
 
 Structure is read from the text: tuples and intervals are ordered and keep
 their brackets, sets and bare lists are unordered, matrices keep their shape,

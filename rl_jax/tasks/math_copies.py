@@ -1,4 +1,4 @@
-r"""Whether an answer with the right value is copied from its question.
+r"""Checks whether an answer with the right value is copied from its question.
 
 \sqrt{12} is a form of 2\sqrt{3}, but not if the question asks to simplify it,
 in whatever spelling: (\sqrt{12}), 1\sqrt{12} and 12^{1/2} are the same tree.
@@ -46,7 +46,8 @@ _ASKED = {
 
 
 def copied(answer: str, gold: str, question: str) -> bool:
-  """Whether a number or a formula of the question is given as its answer.
+  """Returns whether a number or a formula of the question is given as its
+  answer.
 
   The answer must be one that `math_answers.equal` finds equal. The right
   answer's own text or tree is never a copy, and a number of another kind than
@@ -102,7 +103,8 @@ def _numerals(question):
 
 
 def _converted(found, right, question):
-  """Whether a numeral is in the kind that the question has, not in the right.
+  """Returns whether a numeral is in the kind that the question has, not in the
+  right.
 
   right: None for a formula, such as 2^{10} for 1024.
   """
@@ -128,7 +130,9 @@ def _converted(found, right, question):
 
 
 def _is_reduced(value, digits):
-  """Whether a quotient or mixed number with these digits is in lowest terms."""
+  """Returns whether a quotient or mixed number with these digits is in lowest
+  terms.
+  """
   top, bottom = value.numerator, value.denominator
   forms = (f'{top}{bottom}', f'{top // bottom}{top % bottom}{bottom}')
   return digits in forms
@@ -148,12 +152,14 @@ def _formula_copied(answer, gold, question):
 
 
 def _signs(text):
-  """How many powers, negative ones and roots are written."""
+  """Returns how many powers, negative ones and roots are written."""
   return [text.count(sign) for sign in ('^', '^{-', '\\sqrt')]
 
 
 def _is_part(answer, question):
-  """Whether the text of a formula is in the question, with whole numbers."""
+  """Returns whether the text of a formula is in the question, with whole
+  numbers.
+  """
   if not re.search(r'[\\^/=+*-]', answer):
     return False
   begin = r'(?<![\d.])' if answer[0].isdecimal() else ''
@@ -211,7 +217,8 @@ def _keys(text):
 
 
 def _less_simple(answer, gold, question):
-  r"""Whether a number of the question is only rewritten, with other roots.
+  r"""Returns whether a number of the question is only rewritten, with other
+  roots.
 
   That is \frac{\sqrt{968}}{2} for \sqrt{242}, or \sqrt{1/2} for 1/\sqrt{2}, of
   which the right answers have smaller roots, and none below.

@@ -73,7 +73,7 @@ def value_text(text: str) -> str:
 
 
 def allowed(text: str) -> bool:
-  """Whether the parser may read it: known commands, short exponents."""
+  """Returns whether the parser may read it: known commands, short exponents."""
   if _nesting(text) > _MAX_NESTING or len(text) > _MAX_CHARACTERS:
     return False
   # More bars: which of them open is found by search.
@@ -90,7 +90,9 @@ def allowed(text: str) -> bool:
 
 
 def _two_cases(text):
-  """Whether a letter is there as R and as r, which the parser takes for one."""
+  """Returns whether a letter is there as R and as r, which the parser takes for
+  one.
+  """
   letters = set(re.findall('[A-Za-z]', _COMMAND.sub('', text)))
   return len({letter.lower() for letter in letters}) < len(letters)
 
@@ -128,7 +130,7 @@ def _with_powers_of_e(tree):
 
 
 def parse_math(text: str) -> list:
-  """What math-verify reads in a formula: expressions, then text."""
+  """Returns what math-verify reads in a formula: expressions, then text."""
   # Its time limits use signals, which need the main thread, so they are off.
   return math_verify().parse(f'${text}$', parsing_timeout=None)
 
@@ -151,7 +153,9 @@ def math_verify() -> Any:
 
 
 def small(tree: Any) -> bool:
-  """Whether its values can be computed at once: few leaves, small powers."""
+  """Returns whether its values can be computed at once: few leaves, small
+  powers.
+  """
   import sympy
 
   def depth(node):
@@ -261,7 +265,9 @@ def _counts(tree):
 
 
 def _sums(tree):
-  """How many sums with symbols or roots a product has, with multiplicity."""
+  """Returns how many sums with symbols or roots a product has, with
+  multiplicity.
+  """
   return sum(
     int(e) if e.is_Integer and e > 0 else 1
     for base, e in _factors(tree)

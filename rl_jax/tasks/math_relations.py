@@ -18,7 +18,7 @@ _REVERSED = {'>': '<', '\\ge': '\\le'}
 
 
 def has_order(text: str) -> bool:
-  """Whether something in it is less than something else."""
+  """Returns whether something in it is less than something else."""
   return _ORDER.search(text) is not None
 
 

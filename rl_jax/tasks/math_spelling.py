@@ -90,7 +90,7 @@ def words(text: str) -> str | None:
 
 
 def balanced(text: str) -> bool:
-  """Whether every bracket is closed, and none before it is opened."""
+  """Returns whether every bracket is closed, and none before it is opened."""
   depth = 0
   for letter in text:
     depth += (letter in _OPEN) - (letter in _CLOSE)

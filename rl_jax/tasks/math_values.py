@@ -51,7 +51,7 @@ def _bits(number):
 
 
 def same(given: Any, right: Any) -> bool:
-  """Whether two trees with the same symbols have the same value.
+  """Returns whether two trees with the same symbols have the same value.
 
   At points where both are complex they are not compared: the square root of 1/n
   is 1 over that of n only where there are such roots.
@@ -71,7 +71,9 @@ def same(given: Any, right: Any) -> bool:
 
 
 def proportional(left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
-  """Whether a - b = r (c - d) of trees (a, b), (c, d), one r at all points."""
+  """Returns whether a - b = r (c - d) of trees (a, b), (c, d), one r at all
+  points.
+  """
   symbols = {x for tree in (*left, *right) for x in tree.free_symbols}
   factor = None
   for k in range(len(_POINTS)):

@@ -96,7 +96,7 @@ def parse(
 def arguments(
   record: Mapping[str, Any], prompt: Text, where: str
 ) -> dict[str, Any]:
-  """What a record says to the chat template that renders its prompt.
+  """Returns what a record says to the chat template that renders its prompt.
 
   Raises: BadRowError if it is malformed, or if the prompt is plain text, which
     no template renders.
@@ -358,7 +358,7 @@ def _recorded(text: Text, reward: float, label: int | None) -> RecordedResponse:
 
 
 def _given(record, *names):
-  """Whether all fields are there: tables have empty ones."""
+  """Returns whether all fields are there: tables have empty ones."""
   return all(record.get(name) is not None for name in names)
 
 

@@ -98,7 +98,7 @@ class RewardFunctions(wrapped.Wrapped):
 
   @property
   def has_foreign(self) -> bool:
-    """Whether a function has the form of another library."""
+    """Returns whether a function has the form of another library."""
     return any(_judging(x).form is not Form.OURS for x in self.functions)
 
   def check_columns(self, split: str) -> None:

@@ -188,7 +188,7 @@ def _kept(record, columns, where):
 
 
 def is_source(text: str) -> bool:
-  """Whether a text names data rather than a configuration."""
+  """Returns whether a text names data rather than a configuration."""
   endings = ('.jsonl', '.json', *CSV, '.parquet', '.arrow')
   path = text.rpartition('@')[0] or text
   return (

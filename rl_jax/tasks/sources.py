@@ -52,7 +52,9 @@ def read_jsonl(path: str, max_row_bytes: int) -> Iterator[Record]:
 
 
 def is_list(path: str) -> bool:
-  """Whether a file begins as a JSON list, which no line of rows does."""
+  """Returns whether a file begins as a JSON list, which no line of rows
+  does.
+  """
   if not os.path.isfile(path):
     return False
   with open(path, 'rb') as f:

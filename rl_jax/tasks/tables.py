@@ -55,7 +55,7 @@ def read(
 
 
 def is_folder(path: str) -> bool:
-  """Whether a path is a folder that `read` knows."""
+  """Returns whether a path is a folder that `read` knows."""
   return (
     any(
       os.path.exists(os.path.join(path, name))
@@ -96,7 +96,7 @@ def _parquet_files(path):
 
 
 def _saved_files(path):
-  """What save_to_disk wrote."""
+  """Returns what save_to_disk wrote."""
   state = _json(os.path.join(path, 'state.json'))
   entries = state.get('_data_files')
   names = [e.get('filename') for e in entries or () if isinstance(e, dict)]

@@ -30,7 +30,9 @@ class Wrapped(Task, is_base=True):
 
   @property
   def inner(self) -> Task:
-    """What members are taken of: the task, or how a class reads its data."""
+    """Returns what members are taken of: the task, or how a class reads its
+    data.
+    """
     return self.task
 
   @property
@@ -62,7 +64,7 @@ class Wrapped(Task, is_base=True):
     return self.inner.code_modules
 
   def supports(self, name: str) -> bool:
-    """What the class writes, and what of the task is passed on."""
+    """Returns what the class writes, and what of the task is passed on."""
     passed = name not in self.not_passed and self.inner.supports(name)
     return passed or super().supports(name)
 

@@ -27,7 +27,7 @@ def children() -> set[int]:
 
 @contextlib.contextmanager
 def keeping() -> Generator[None]:
-  """What is started within lives as long as this process, as a server does."""
+  """Lets what is started within live as long as this process, as servers do."""
   before = children() if sys.platform == 'linux' else set()
   yield
   if sys.platform == 'linux':

@@ -194,7 +194,7 @@ def _decode(text: bytes) -> dict[str, Any]:
 
 
 def _is_outcome(value):
-  """Whether it is [components or reply, kind, detail]."""
+  """Returns whether it is [components or reply, kind, detail]."""
   if not isinstance(value, list) or len(value) != 3:
     return False
   result, kind, detail = value
@@ -204,7 +204,7 @@ def _is_outcome(value):
 
 
 def _numbers(outcomes):
-  """Whether all components are numbers."""
+  """Returns whether all components are numbers."""
   values = (
     x for components, *_ in outcomes for x in (components or {}).values()
   )

@@ -28,7 +28,9 @@ class Closing:
 
 
 def _is_alive(worker):
-  """Whether what can be read is a message, not the end of the worker."""
+  """Returns whether what can be read is a message, not the end of the
+  worker.
+  """
   try:
     worker.connection.recv_bytes(_MAX_REPLY_BYTES)
   except (EOFError, ConnectionError):
@@ -100,7 +102,9 @@ class Round:
     return self._waiting or any(w.pending for w in self._crew.workers)
 
   def _next(self, number):
-    """What the worker of that number gets next, [] if there is nothing."""
+    """Returns what the worker of that number gets next, [] if there is
+    nothing.
+    """
     if self._place is None:
       size = min(self._chunk, len(self._waiting))
       return [self._waiting[i] for i in range(size)]

@@ -17,7 +17,7 @@ class Result:
 
   @property
   def detail(self) -> str:
-    """What happened, for a message."""
+    """Returns what happened, for a message."""
     raise NotImplementedError
 
   @property

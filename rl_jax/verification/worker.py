@@ -170,7 +170,7 @@ def _end_orphans(others):
 
 
 def _has_children():
-  """Whether a call has left a process, running or not reaped."""
+  """Returns whether a call has left a process, running or not reaped."""
   try:
     os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
   except ChildProcessError:

@@ -91,7 +91,7 @@ class Advised(Environment):
     )
 
   def step(self, action: str) -> Reply:
-    """What the agent makes of a sub-goal."""
+    """Returns what the agent makes of a sub-goal."""
     task, before = self._task, self._state
     heard = len(action) == 1 and action in task.letters
     wanted = task.letters.index(action) if heard else None

@@ -119,7 +119,7 @@ class Boxes(DrawnTask):
 
   @staticmethod
   def on_a_line(one: Any, two: Any, three: Any) -> Any:
-    """Whether three points (x, y) are collinear; equal points are."""
+    """Returns whether three points (x, y) are collinear; equal points are."""
     (x0, y0), (x1, y1), (x2, y2) = one, two, three
     return (x1 - x0) * (y2 - y0) == (x2 - x0) * (y1 - y0)
 

@@ -54,7 +54,7 @@ class Calculator(DrawnTask):
     return terms, terms
 
   def target(self, example: Example) -> str:
-    """What the teacher writes: the same for the same sum."""
+    """Returns what the teacher writes: the same for the same sum."""
     stream = draws.Draws('calculator teacher', self.seed, example.prompt)
     if stream.uniform() < self.by_hand:
       wrong = stream.uniform() < 0.5

@@ -94,7 +94,7 @@ class Chain(DrawnTask):
     return self.hinted(example) if stream.uniform() < self.hints else example
 
   def target(self, example: Example) -> str:
-    """What the teacher writes: the same for the same prompt."""
+    """Returns what the teacher writes: the same for the same prompt."""
     problem = _problem(example)
     stream = draws.Draws('teacher', self.seed, problem)
     control = dict.fromkeys(MODES, '') | dict(self.traits.modes)
@@ -216,7 +216,7 @@ class Chain(DrawnTask):
     return chain_device.row_inputs(response_BT, length_B, tokenizer)
 
   def _result(self, left, operation, right, stream):
-    """What the teacher writes as the result of a step."""
+    """Returns what the teacher writes as the result of a step."""
     result = apply(left, operation, right)
     if stream.uniform() < self.slips:
       result = (result + 1 + stream.below(9)) % 10

@@ -57,7 +57,7 @@ class Coverage(Task):
     return example.answer
 
   def gains(self, response: str) -> list[float]:
-    """What each character adds to F."""
+    """Returns what each character adds to F."""
     x, y, seen, found = 0, 0, {(0, 0)}, []
     for i, move in enumerate(response):
       if move not in _MOVES:

@@ -38,7 +38,7 @@ class Layout:
   start: tuple[int, int]
 
   def described(self) -> str:
-    """What does not change, as 'k01d11g20:'."""
+    """Returns what does not change, as 'k01d11g20:'."""
     places = ('k', self.key), ('d', (self.wall, self.door)), ('g', self.goal)
     return ''.join(f'{name}{x}{y}' for name, (x, y) in places) + ':'
 
@@ -115,7 +115,7 @@ class KeyDoor(EnvironmentTask):
 
   @property
   def begins(self) -> int:
-    """What is in the hands at the start: its place in HOLDS."""
+    """Returns what is in the hands at the start: its place in HOLDS."""
     return 0
 
   def make(self, example: Example) -> 'Walk':

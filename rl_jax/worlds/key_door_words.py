@@ -16,6 +16,6 @@ State = tuple[int, int, int]  # column, row, place in HOLDS
 
 
 def observed(state: State) -> str:
-  """What the policy reads of a state, as '01k>'."""
+  """Returns what the policy reads of a state, as '01k>'."""
   x, y, holds = state
   return f'{x}{y}{HOLDS[holds]}>'

@@ -15,7 +15,7 @@ _MOVED, _NOTHING, _SEES, _TAKES, _OPENS = range(len(MESSAGES))
 
 
 def kind_of(layout: Layout, before: State, after: State) -> int:
-  """What is said of an action, a place in MESSAGES."""
+  """Returns what is said of an action, a place in MESSAGES."""
   if after[2] != before[2]:
     return _TAKES if after[2] == 1 else _OPENS
   if after[:2] == layout.key and after[2] == 0:

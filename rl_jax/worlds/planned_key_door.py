@@ -43,7 +43,7 @@ class PlannedKeyDoor(KeyDoor):
 
   @property
   def begins(self) -> int:
-    """What is in the hands at the start: its place in HOLDS."""
+    """Returns what is in the hands at the start: its place in HOLDS."""
     return len(SUBGOALS) - self.subtasks
 
   def make(self, example: Example) -> 'PlannedWalk':

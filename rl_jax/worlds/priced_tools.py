@@ -139,7 +139,7 @@ class Asking(Environment):
     return Reply(_said(self._observed), state=self._observed)
 
   def step(self, action: str) -> Reply:
-    """What a tool says, or the judgement of an answer."""
+    """Returns what a tool says, or the judgement of an answer."""
     digits = string.digits[: self._task.values]
     answers = len(action) == 1 and action in digits
     observed = {FAST: self._fast, SLOW: self._digit}.get(action, -1)

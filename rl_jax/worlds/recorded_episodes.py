@@ -54,7 +54,7 @@ class RecordedEpisodes(DrawnTask):
 
   @property
   def grids(self) -> KeyDoor:
-    """What is played."""
+    """Returns what is played."""
     return KeyDoor(
       size=self.size,
       seed=self.seed,
@@ -99,7 +99,7 @@ class RecordedEpisodes(DrawnTask):
     return example.answer[0]
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """Whether it is one move that brings the goal nearer."""
+    """Returns whether it is one move that brings the goal nearer."""
     right = len(response) == 1 and response in example.answer
     return {base.OUTCOME: float(right)}
 

@@ -52,7 +52,7 @@ class RecordedHaggling(Haggling):
     return (RecordedResponse(turns=tuple(turns), reward=reward),)
 
   def target(self, example: Example) -> str:
-    """What the recorded buyer says first."""
+    """Returns what the recorded buyer says first."""
     return self.recorded(example)[0].turns[0][0]
 
 

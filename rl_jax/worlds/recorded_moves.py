@@ -73,7 +73,7 @@ class RecordedMoves(DrawnTask):
     return example.answer
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """Whether it is that move."""
+    """Returns whether it is that move."""
     return {base.OUTCOME: float(response == example.answer)}
 
   def device_answers(self, examples: Sequence[Example], tokenizer: Any) -> Any:

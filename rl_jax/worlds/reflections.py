@@ -64,7 +64,7 @@ class Reflections(EnvironmentTask, Lessons):
 
 
 def moved(place: int, reflection: str) -> int:
-  """Where the reflection leads."""
+  """Returns where the reflection leads."""
   known = len(reflection) == 2 and reflection[0] in _MOVES
   if not (known and reflection[1] in string.digits):
     return place

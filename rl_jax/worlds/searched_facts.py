@@ -66,17 +66,17 @@ class SearchedFacts(EnvironmentTask):
 
   @property
   def subjects(self) -> tuple[str, ...]:
-    """What facts are about."""
+    """Returns what facts are about."""
     return _SUBJECTS[: self.num_subjects]
 
   @property
   def fields(self) -> tuple[str, ...]:
-    """What is known of each."""
+    """Returns what is known of each."""
     return _FIELDS[: self.num_fields]
 
   @property
   def values(self) -> tuple[str, ...]:
-    """What may be the answer."""
+    """Returns what may be the answer."""
     return _VALUES[: self.num_values]
 
   @functools.cached_property
@@ -105,7 +105,7 @@ class SearchedFacts(EnvironmentTask):
     return facts + asked
 
   def text(self, number: int, values: tuple[str, ...]) -> str:
-    """What a text says where facts have such values."""
+    """Returns what a text says where facts have such values."""
     observed = f' {self._texts[number]}'
     return f'{observed} {values[number]}' if number < len(values) else observed
 

@@ -63,7 +63,7 @@ class SpokenMoves(Task):
     return _situations(self.game)
 
   def prompt(self, one: Situation) -> str:
-    """What the policy reads in an information state."""
+    """Returns what the policy reads in an information state."""
     return f'{one.player}{one.key}>'
 
   def texts(self, name: str) -> list[str]:
@@ -102,7 +102,7 @@ class SpokenMoves(Task):
     return example.answer
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """Whether a legal move is understood."""
+    """Returns whether a legal move is understood."""
     return {base.OUTCOME: float(self.move(response) in example.meta['legal'])}
 
 

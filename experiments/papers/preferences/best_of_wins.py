@@ -1,4 +1,4 @@
-"""How often the best of n samples of one run beats the best of n of another.
+"""Measures how often the best of n samples of a run beats that of another run.
 
 python -m experiments.papers.preferences.best_of_wins --workdir=runs/infalign
   --reference=runs/reference --n=1,4

@@ -1,1 +1,1 @@
-"""How rollouts from the weights of several iterations ago change learning."""
+"""The effect on learning of rollouts from weights of several iterations ago."""

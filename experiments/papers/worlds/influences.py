@@ -70,7 +70,7 @@ def of_world(world: str, file: pathlib.Path = FILE) -> dict[str, Line]:
 
 
 def acts(name: str, results: dict[str, Line]) -> bool:
-  """Whether a method was measured to act; True without a line."""
+  """Returns whether a method was measured to act; True without a line."""
   return name not in results or results[name]['acts']
 
 

@@ -1,4 +1,4 @@
-"""How a rate is chosen, and whether what a paper claims was seen."""
+"""The choice of a rate, and the verdict on what a paper claims."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""How a small change of the reward moves the best policy, with and without
-entropy: a table of the share of the first of two equally good answers.
+"""Shows how a small change of the reward moves the best policy, with and
+without entropy: a table of the share of the first of two equally good answers.
 
 python -m experiments.papers.worlds.policy_cliff
 

@@ -50,7 +50,7 @@ def area(line: Line) -> float:
 
 
 def is_tuning(line: Line) -> bool:
-  """Whether the run only helps to choose a rate."""
+  """Returns whether the run only helps to choose a rate."""
   return line['setting']['seed'] in sweep.TUNING_SEEDS
 
 

@@ -133,7 +133,7 @@ def check_replaceable(directory: str) -> None:
 
 
 def _others(directory: str) -> list[str]:
-  """What a directory holds that replace_directory did not write.
+  """Returns what a directory holds that replace_directory did not write.
 
   Raises: ValueError if it has files, but none that replace_directory wrote.
   """

@@ -50,7 +50,7 @@ def read(architecture: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fits(architecture: str, cfg: ModelConfig) -> bool:
-  """Whether the architecture has the model's experts, or none as it."""
+  """Returns whether the architecture has the model's experts, or none as it."""
   if architecture not in (QWEN3, OLMOE):
     return not cfg.num_experts
   # OLMoE has no field for the size of heads.

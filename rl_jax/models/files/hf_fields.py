@@ -28,7 +28,9 @@ def given(config: Mapping[str, Any], name: str, default: Any) -> Any:
 
 
 def is_tied(architecture: str) -> bool:
-  """What a file means that has no tie_word_embeddings, as those of Gemma."""
+  """Returns what a file means that has no tie_word_embeddings, as those of
+  Gemma.
+  """
   return architecture in _GEMMAS
 
 
@@ -64,7 +66,7 @@ def windows(architecture: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(architecture, config, layers: int) -> list[str]:
-  """What a file of version 4 means that does not list its layers."""
+  """Returns what a file of version 4 means that does not list its layers."""
   window = config.get('sliding_window')
   if architecture in _PERIODS:
     period = given(config, 'sliding_window_pattern', _PERIODS[architecture])
@@ -128,7 +130,7 @@ def architecture_of(
 
 
 def _other_scores(architecture, cfg) -> bool:
-  """Whether the architecture has no place for the model's scores."""
+  """Returns whether the architecture has no place for the model's scores."""
   if architecture == _GEMMA2:
     return cfg.window_rope_theta is not None
   if architecture == _GEMMA3:

@@ -62,7 +62,7 @@ def save_description(
 
 
 def load_description(directory: str) -> tuple[ModelConfig, Tokenizer] | None:
-  """What save_description wrote, or None if it wrote nothing there."""
+  """Returns what save_description wrote, or None if it wrote nothing there."""
   if not os.path.exists(os.path.join(directory, CONFIG)):
     return None
   return _own_config(directory), load_tokenizer(directory)

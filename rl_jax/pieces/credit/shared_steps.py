@@ -60,7 +60,9 @@ class SharedSteps(Credit):
 
 
 def _before(same_SS: Array, shape: tuple[int, int], back: int) -> Array:
-  """Whether the steps `back` turns earlier are the same, or both are none."""
+  """Returns whether the steps `back` turns earlier are the same, or both are
+  none.
+  """
   G, K = shape
   x = same_SS.reshape(G, K, G, K)
   x = jnp.pad(x, ((0, 0), (back, 0), (0, 0), (back, 0)))[:, :K, :, :K]

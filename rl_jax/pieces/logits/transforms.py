@@ -103,7 +103,7 @@ def policy_names(transforms: tuple[LogitTransform, ...]) -> list[str]:
 
 
 def read_values(transforms: tuple[LogitTransform, ...]) -> bool:
-  """Whether a transform reads outputs of the policy's value head."""
+  """Returns whether a transform reads outputs of the policy's value head."""
   return any(transform.value_heads for transform in transforms)
 
 

@@ -56,7 +56,7 @@ class DuelingQ(Loss):
 
   @property
   def offers(self) -> dict[str, Any]:
-    """How Q is made of the value head, for ConservativeTarget."""
+    """Returns how Q is made of the value head, for ConservativeTarget."""
     return {'dueling_q': {'alpha': self.alpha, 'num_summed': self.num_values}}
 
   def __call__(self, ctx: LossContext) -> LossOut:

@@ -49,7 +49,7 @@ def features(factors: tuple[int, ...]) -> np.ndarray:
 
 
 def newest(first_M: Array, asked_M: Array, count: int) -> Array:
-  """What is labelled next, bool [M]: what was seen first the latest.
+  """Returns what is labelled next, bool [M]: what was seen first the latest.
 
   first_M: iteration in which a message was first seen, -1: never.
   """

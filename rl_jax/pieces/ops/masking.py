@@ -77,7 +77,8 @@ def masked_var(
 
 
 def is_rounding(spread: Array, size: Array) -> Array:
-  """Whether a range or deviation is but float32 rounding of numbers of a size.
+  """Returns whether a range or deviation is but float32 rounding of numbers of
+  a size.
 
   To be asked before a division by it: numbers that are equal would be pushed
   apart to whole units. NaN counts as rounding.

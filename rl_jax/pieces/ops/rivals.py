@@ -9,7 +9,8 @@ KINDS = (ALL, ACROSS, OPPONENT)
 
 
 def rivals(kind: str, group_size: int) -> np.ndarray:
-  """Whether row j of a group is a rival of row i, symmetric, bool [G, G].
+  """Returns whether row j of a group is a rival of row i, symmetric, bool [G,
+  G].
 
   ALL: every row of every other. ACROSS: each row of the policy of each row of
   the opponent. OPPONENT: the rows of the opponent of each other; those of the

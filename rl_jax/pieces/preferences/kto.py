@@ -39,7 +39,9 @@ class KTO(Loss):
 
   @property
   def mismatched(self) -> bool:
-    """Whether each prompt needs a row with the response to another one."""
+    """Returns whether each prompt needs a row with the response to
+    another one.
+    """
     return self.baseline == 'mismatched'
 
   def __call__(self, ctx: LossContext) -> LossOut:

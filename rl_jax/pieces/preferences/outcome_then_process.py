@@ -52,6 +52,8 @@ class OutcomeThenProcess(Pairs):
 
 
 def _above(group_size: int, x_B: Array):
-  """Whether sample i of a group has a larger value than sample j, [N, G, G]."""
+  """Returns whether sample i of a group has a larger value than sample j, [N,
+  G, G].
+  """
   x_NG = by_group(x_B, group_size)
   return x_NG[:, :, None] > x_NG[:, None, :]

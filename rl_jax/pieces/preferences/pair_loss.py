@@ -89,7 +89,7 @@ class PairLoss(Loss):
 
   @property
   def _reads_margins(self) -> bool:
-    """Whether the margins of edges are in the loss."""
+    """Returns whether the margins of edges are in the loss."""
     return self.link.margins not in (links.UNUSED, links.CONFIDENCE)
 
   def check_edges(self, gives: str, maker: str) -> None:

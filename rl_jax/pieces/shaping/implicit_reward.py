@@ -34,7 +34,7 @@ class ImplicitReward(Shaping):
 
   @property
   def policies(self) -> dict[str, Any]:
-    """Where the policy comes from."""
+    """Returns where the policy comes from."""
     return {_LOGP.policy: Loaded(path=self.path)}
 
   def __call__(self, ctx: CreditContext) -> CreditOut:

@@ -1,4 +1,4 @@
-"""How far a token lies below the most likely one."""
+"""The distance of a token below the most likely one."""
 
 from typing import Any
 

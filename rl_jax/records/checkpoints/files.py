@@ -192,7 +192,9 @@ def size_and_crc(path: epath.Path, sync: bool = False) -> tuple[int, int]:
 
 
 def is_local(path: str | os.PathLike[str]) -> bool:
-  """Whether the path lies in a file system, where renaming is atomic."""
+  """Returns whether the path lies in a file system, where renaming is
+  atomic.
+  """
   return '://' not in os.fspath(path)
 
 

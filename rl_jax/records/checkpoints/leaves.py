@@ -39,7 +39,7 @@ def names(tree: Any) -> tuple[dict[str, Any], Any]:
 
 
 def is_key(leaf: Any) -> bool:
-  """Whether the leaf is a typed PRNG key array."""
+  """Returns whether the leaf is a typed PRNG key array."""
   return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
@@ -117,7 +117,9 @@ def orbax() -> Any:
 
 
 def restore_args(leaf: Any) -> Any:
-  """How Orbax restores one leaf; shapes and dtypes were compared before."""
+  """Returns how Orbax restores one leaf; shapes and dtypes were compared
+  before.
+  """
   ocp = orbax()
   if _as_numpy(leaf):
     return ocp.RestoreArgs(restore_type=np.ndarray)

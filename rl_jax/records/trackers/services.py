@@ -85,7 +85,7 @@ class Place:
   config: Mapping[str, Any]
 
   def run_id(self, service: str) -> str | None:
-    """What `remember` kept, or None."""
+    """Returns what `remember` kept, or None."""
     try:
       with open(self._path, encoding='utf-8') as file:
         return json.load(file).get(service)

@@ -53,7 +53,7 @@ class Against(RolloutWrapper):
 
   @property
   def opponent(self) -> PolicyMixture:
-    """What its samples are drawn from."""
+    """Returns what its samples are drawn from."""
     return PolicyMixture(coef=self.coef, decay=self.decay)
 
   @property
@@ -63,7 +63,7 @@ class Against(RolloutWrapper):
 
   @property
   def reads_reference(self) -> bool:
-    """Whether the opponent is made of the reference."""
+    """Returns whether the opponent is made of the reference."""
     return self.decay is None
 
   @property

@@ -37,12 +37,12 @@ class BesideRecord(RolloutWrapper):
 
   @property
   def opponent(self) -> PolicyMixture | None:
-    """What the samples are drawn from; None: the policy itself."""
+    """Returns what the samples are drawn from; None: the policy itself."""
     return PolicyMixture(coef=self.coef) if self.coef > 0 else None
 
   @property
   def reads_reference(self) -> bool:
-    """Whether the samples are of the reference in part."""
+    """Returns whether the samples are of the reference in part."""
     return self.coef > 0
 
   def extend(

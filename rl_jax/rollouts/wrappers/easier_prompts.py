@@ -30,7 +30,7 @@ class RewardWindow:
 
   @property
   def state(self) -> dict[str, np.ndarray]:
-    """What a checkpoint holds: a copy, as it may be written later."""
+    """Returns what a checkpoint holds: a copy, as it may be written later."""
     return {'rewards_W2': self._rewards_W2.copy()}
 
   @state.setter

@@ -46,7 +46,7 @@ class HintGuided(Hints):
 
   @property
   def scores(self) -> bool:
-    """Whether it reads log-probs of the policy before the update."""
+    """Returns whether it reads log-probs of the policy before the update."""
     return not self.corrected
 
   def _failed(self, reward_NG: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ class SegmentTree(RolloutWrapper):
   def _with_nodes(
     self, traj: Trajectories, end_KB: tuple[Array, ...]
   ) -> Trajectories:
-    """What the credit reads."""
+    """Returns what the credit reads."""
     sample_B, sizes = traj.row_id_B2[:, 1], self._leaves(traj.group_size)
     none_B0 = jnp.zeros((len(sample_B), 0), jnp.int32)
 

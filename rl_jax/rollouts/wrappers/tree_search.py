@@ -257,7 +257,7 @@ class TreeSearch(RolloutWrapper):
   def _with_pairs(
     self, every: Trajectories, pair_B: Array, confidence_B: Array
   ) -> Trajectories:
-    """What the pairs read."""
+    """Returns what the pairs read."""
     found = {'search_pair_B': pair_B, 'confidence_B': confidence_B}
     return every.replace(extras={**every.extras, **found})
 

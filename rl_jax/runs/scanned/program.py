@@ -222,7 +222,7 @@ class WholeRuns:
   def run_by_stages(
     self, keep: Callable[[Trajectories], Any] = lambda traj: None
   ) -> tuple[dict[str, np.ndarray], TrainState, Any]:
-    """What `run` returns, from programs for the stages on one device.
+    """Returns what `run` returns, from programs for the stages on one device.
 
     For many methods with few runs of each, where compiling is most of the time.
     """
@@ -292,7 +292,7 @@ class WholeRuns:
     return found
 
   def _episodes(self, ones):
-    """What cannot happen to episodes on the device."""
+    """Returns what cannot happen to episodes on the device."""
     rollout = self.config.rollout
     if rollout.turns is None or rollout.recorded_prompts:
       return {}

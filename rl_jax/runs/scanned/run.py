@@ -34,7 +34,7 @@ from rl_jax.types import Array, GroupSummary, Metrics, TrainState, Trajectories
 
 
 class Run(struct.PyTreeNode, kw_only=True):
-  """What belongs to one run; several runs have a leading axis."""
+  """The arrays of one run; several runs have a leading axis."""
 
   key_data: Array  # of the run's key
   method: Method
@@ -183,7 +183,7 @@ class JittedRun:
   def iteration(
     self, shared: Shared, run: Run, carry: Carry, groups_KM: Array
   ) -> tuple[Carry, Trajectories, Metrics]:
-    """What the loop does between two boundaries, in the same order."""
+    """Returns what the loop does between two boundaries, in the same order."""
     traj, selector = self.rollout(shared, run, carry)
     traj, scores = self.score(shared, run, carry, traj)
     carry, metrics = self.learn(shared, run, carry, traj, selector, groups_KM)
@@ -237,7 +237,7 @@ class JittedRun:
   def score(
     self, shared: Shared, run: Run, carry: Carry, traj: Trajectories
   ) -> tuple[Trajectories, Metrics]:
-    """What is known of the rows before the update; maybe nothing."""
+    """Returns what is known of the rows before the update; maybe nothing."""
     if self.functions.score is None:
       return traj, {}
     params = {**self._frozen(shared, run, carry), **carry.state.params}

@@ -119,7 +119,7 @@ class AviaryEpisode(Environment):
     return Reply(f'{_FORM.instructions(schemas)}\n\n{_observed(messages)}')
 
   def step(self, action: str) -> Reply:
-    """What the tools answer."""
+    """Returns what the tools answer."""
     calls, core = _FORM.calls_in(action), _package().core
     readable = [isinstance(x.arguments, dict) and not x.error for x in calls]
     if not all(readable):
@@ -146,7 +146,7 @@ class AviaryEpisode(Environment):
     _wait(self._world.close())
 
   def _answered(self, calls):
-    """How `cluster_id` changes: rewards of the turns are summed up."""
+    """Returns how `cluster_id` changes: rewards of the turns are summed up."""
     if not self._task.answer_tool:
       return {}
     before = now = self._cluster

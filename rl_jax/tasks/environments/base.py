@@ -72,7 +72,7 @@ class EnvironmentTask(Episodic, is_base=True):
 
 
 def is_environment(task: base.Task) -> bool:
-  """Whether the task has episodes, not single responses."""
+  """Returns whether the task has episodes, not single responses."""
   return task.supports('make')
 
 
@@ -116,7 +116,7 @@ def opened(
 
 
 def _opened(example, observation, chat, role, count):
-  """What one of `count` players reads."""
+  """Returns what one of `count` players reads."""
   fields: dict[str, Any] = checks.values(example)
   fields |= {'origin': example, 'observation': observation, 'role': role}
   fields['id'] = count * example.id + role

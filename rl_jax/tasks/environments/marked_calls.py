@@ -46,7 +46,7 @@ class MarkedCalls:
     return [Call(self.tool, {self.argument: one.strip()}) for one in texts]
 
   def results(self, texts: Sequence[str], wrapped: bool) -> str:
-    """What the policy reads, `wrapped` or not."""
+    """Returns what the policy reads, `wrapped` or not."""
     del wrapped
     return ''.join(self.result.replace(_SLOT, text) for text in texts)
 

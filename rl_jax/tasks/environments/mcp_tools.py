@@ -159,7 +159,7 @@ class _Server:
       started.set_exception(ValueError(text))
 
   def _last_line(self) -> str:
-    """What the server has written to its standard error last, or ''."""
+    """Returns what the server has written to its standard error last, or ''."""
     self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - _LOG_END))
     lines = [line.strip() for line in self._log.read().splitlines()]
     last = [line for line in lines if line][-1:]

@@ -91,7 +91,7 @@ class MiniGridEpisode(Environment):
     return Reply(observed, state=self._state())
 
   def step(self, action: str) -> Reply:
-    """What is in view after the action."""
+    """Returns what is in view after the action."""
     word = action.strip()
     if word not in self._actions:
       zero = {base.OUTCOME: 0.0, 'reward': 0.0, 'invalid': 1.0}
@@ -148,7 +148,7 @@ class MiniGridEpisode(Environment):
     self._grid.close()
 
   def _advised(self, done=None):
-    """What the bot does after the action that was done."""
+    """Returns what the bot does after the action that was done."""
     from minigrid.utils.baby_ai_bot import DisappearedBoxError
 
     try:

@@ -113,7 +113,7 @@ class OpenSpielEpisode(Environment):
 
   @property
   def commands(self) -> tuple[str, ...]:
-    """What the next player may write."""
+    """Returns what the next player may write."""
     return tuple(self.names())
 
   def names(self) -> dict[str, int]:
@@ -148,7 +148,8 @@ class OpenSpielEpisode(Environment):
 
 
 def news(state: Any, known: list[str]) -> list[str]:
-  """What is new to each player, '' if nothing is; `known` is brought up to it.
+  """Returns what is new to each player, '' if nothing is; `known` is brought up
+  to it.
 
   known: information states that a player has observed or made.
   """

@@ -124,13 +124,13 @@ class Running(Environment):
     self._agent = user_modules.resolve(task.agent)
 
   def reset(self, seed: int) -> Reply:
-    """What the agent says at first."""
+    """Returns what the agent says at first."""
     del seed  # the example decides
     threading.Thread(target=self._run, daemon=True).start()
     return self._reply()
 
   def step(self, action: str) -> Reply:
-    """What the agent says when its call has returned the action."""
+    """Returns what the agent says when its call has returned the action."""
     self._known.append({'role': 'assistant', 'content': action})
     self._heard.put(action)
     return self._reply()
@@ -146,7 +146,7 @@ class Running(Environment):
       self._said.put(('error', error))
 
   def _create(self, messages: Sequence[Mapping[str, str]], **_: Any) -> Any:
-    """What the agent calls."""
+    """Returns what the agent calls."""
     self._said.put(('messages', [dict(one) for one in messages]))
     text = self._heard.get()
     if text is None:
@@ -185,7 +185,8 @@ def new_text(
   system: str,
   chat: bool,
 ) -> str:
-  """What is new after the messages that are known; ValueError: not only that.
+  """Returns what is new after the messages that are known; ValueError: not only
+  that.
 
   known: of the call before, with its reply; at the first call there are none
   but the system's.
@@ -213,7 +214,7 @@ def new_text(
 def begins(
   messages: Sequence[Mapping[str, str]], known: Sequence[Mapping[str, str]]
 ) -> bool:
-  """Whether the messages begin with those that are known."""
+  """Returns whether the messages begin with those that are known."""
   return [*map(_parts, messages[: len(known)])] == [*map(_parts, known)]
 
 

@@ -59,7 +59,7 @@ class RecordedWalks(Wrapped):
     return self._walks[seed]
 
   def target(self, example: Example) -> str:
-    """What the first recorded player says first."""
+    """Returns what the first recorded player says first."""
     return self.recorded(example)[0].turns[0][0]
 
   def _walk(self, example, stream):

@@ -12,7 +12,7 @@ from rl_jax.tasks.environments.base import (
 
 
 def check(tasks: Sequence[Task], where: str) -> bool:
-  """Whether any of the tasks has episodes.
+  """Returns whether any of the tasks has episodes.
 
   Raises: ValueError if two that have write their turns differently.
   """
@@ -44,7 +44,7 @@ def make(task: Task, example: Example) -> Environment:
 
 
 def begins_in_chat(task: Task, example: Example) -> bool:
-  """Whether the first observation is a message."""
+  """Returns whether the first observation is a message."""
   if example.messages:
     return True
   inner = task.task_of(example)

@@ -73,7 +73,7 @@ class TextArenaEpisode(Environment):
     return Reply(self._said(), acting=self._game.state.current_player_id)
 
   def step(self, action: str) -> Reply:
-    """What the game says, or its reward at the end."""
+    """Returns what the game says, or its reward at the end."""
     done, _ = self._game.step(action=action)
     players, found = range(self._task.players), {}
     if done:
@@ -91,7 +91,7 @@ class TextArenaEpisode(Environment):
     return {base.OUTCOME: float(solved), 'reward': float(reward)}
 
   def _said(self):
-    """What is new to each player, but for its own words."""
+    """Returns what is new to each player, but for its own words."""
     said = self._game.state.observations
     texts = []
     for player in range(self._task.players):

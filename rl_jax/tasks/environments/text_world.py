@@ -129,7 +129,7 @@ class TextWorldEpisode(Environment):
     return Reply(self._observed(observed), state=self._state())
 
   def step(self, action: str) -> Reply:
-    """What the game answers."""
+    """Returns what the game answers."""
     command, before = ' '.join(action.split()), self._now
     valid = command in before.admissible_commands
     if not valid and _META.search(command):

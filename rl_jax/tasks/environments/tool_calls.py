@@ -40,7 +40,8 @@ class JsonCalls:
     return [_call(match[1]) for match in _CALL.finditer(text)]
 
   def results(self, texts: Sequence[str], wrapped: bool) -> str:
-    """What the policy reads; not wrapped: the template marks results itself.
+    """Returns what the policy reads; not wrapped: the template marks results
+    itself.
 
     Several results in one message are separated as templates write them.
     """
@@ -82,7 +83,7 @@ def _call(text):
 
 
 def _levels(value):
-  """How deep lists and objects are nested, without recursion."""
+  """Returns how deep lists and objects are nested, without recursion."""
   count, level = 0, [value]
   while level := [x for x in level if isinstance(x, (dict, list))]:
     count += 1

@@ -30,7 +30,7 @@ _END = contextvars.ContextVar('end of the calls of a turn', default=math.inf)
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Generator[None, None, None]:
-  """What is called within should end after that many seconds."""
+  """Limits what is called within to that many seconds."""
   token = _END.set(time.monotonic() + seconds)
   try:
     yield
@@ -92,7 +92,9 @@ def schema(function: Callable) -> dict[str, Any]:
 
 
 def takes_example(function: Callable) -> bool:
-  """Whether the first argument is the example of the episode, by its type."""
+  """Returns whether the first argument is the example of the episode, by its
+  type.
+  """
   first = next(iter(inspect.signature(function).parameters.values()), None)
   return first is not None and _hints(function).get(first.name) is Example
 
@@ -173,12 +175,14 @@ def call(
 
 
 def _plain(value):
-  """What JSON does not know: arrays and their scalars, and others as text."""
+  """Returns what JSON does not know: arrays and their scalars, and others as
+  text.
+  """
   return value.tolist() if hasattr(value, 'tolist') else str(value)
 
 
 def _deferred(function):
-  """Whether a call returns a coroutine or a generator, no result."""
+  """Returns whether a call returns a coroutine or a generator, no result."""
   return (
     inspect.iscoroutinefunction(function)
     or inspect.isasyncgenfunction(function)
@@ -195,7 +199,7 @@ def _fits(value, kind, optional):
 
 
 def _arguments(text):
-  """What the docstring says of each argument."""
+  """Returns what the docstring says of each argument."""
   found, within = {}, False
   for line in text.split('\n'):
     if not line.startswith(' ') and line.strip():

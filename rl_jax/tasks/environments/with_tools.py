@@ -136,7 +136,7 @@ class WithTools(Episodic):
 
   @property
   def _templated(self):
-    """Whether the chat template describes the tools."""
+    """Returns whether the chat template describes the tools."""
     return self.shown == 'template'
 
   @property
