@@ -243,7 +243,7 @@ class AbstractRun:
       engine = make_engine(
         self.model, call.sampling, settings, self.mesh, self._draft()
       )
-      prompts = call.padded(self.mesh) * config.task.traits.players
+      prompts = call.padded(self.mesh.shape) * config.task.traits.players
       traj = self._empty_rows(prompts, call.group_size, call.tokens)
       if config.rollout.turns is None:
         lowered[stage] = engine.generate.lower(params, traj=traj, key=key)
@@ -255,7 +255,9 @@ class AbstractRun:
   def _draft(self) -> draft_model.Loaded | None:
     """The model of speculative decoding and shapes of its parameters."""
     draft = draft_model.planned(self.config, self.model.platform)
-    return draft and (draft, params_lib.shapes(draft, self.mesh))
+    if draft is None:
+      return None
+    return draft, params_lib.shapes(draft, self.mesh)
 
   def _reward(self, traj: Any) -> jax.stages.Lowered:
     """Scoring by those reward models whose shape is known."""

@@ -132,11 +132,11 @@ def _evaluations(
 ) -> Bound:
   """The work of all evaluation sets that falls on an iteration."""
   weights = plan.sampler_weights or plan.parameters
-  mesh = mesh_lib.abstract_mesh(config.mesh)
+  axes = config.mesh.sizes(devices)
   flop = moved = exchanged = 0.0
   for stage, (call, times) in abstract_run.evaluated(config).items():
     shape = costs.Shape(
-      call.padded(mesh) * config.task.traits.players,
+      call.padded(axes) * config.task.traits.players,
       call.group_size,
       config.rollout.max_prompt_tokens,
       call.tokens,

@@ -197,9 +197,9 @@ class Call(NamedTuple):
   tokens: int
   prompts: int
 
-  def padded(self, mesh: jax.sharding.Mesh) -> int:
-    """Prompts that the devices share evenly."""
-    shards = mesh.shape['data'] * mesh.shape['fsdp']
+  def padded(self, axes: Mapping[str, int]) -> int:
+    """Prompts that the devices of a mesh, by its axes, share evenly."""
+    shards = axes['data'] * axes['fsdp']
     return -(-self.prompts // shards) * shards
 
 
@@ -293,7 +293,7 @@ class Evaluator:
     programs = {}
     for key, (drawn, sampling, rows, beams, tokens, _) in found.items():
       engine = make(sampling, rows, beams, tokens)
-      batch = found[key].padded(engine.mesh)
+      batch = found[key].padded(engine.mesh.shape)
       programs[key] = _Program(engine, rows, batch, drawn)
     return {name: programs[key] for name, key in keys.items()}
 
