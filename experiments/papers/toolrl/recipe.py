@@ -248,8 +248,8 @@ RECIPE = Recipe(
     'trainer puts a KL of 0.001 into the reward.',
     'The entropy bonus of 0.001 is a default of the trainer that the script '
     'leaves on.',
-    "The table's BFCL numbers of models before training are those of its own "
-    'handler, far below the leaderboard.',
+    "The table's BFCL numbers of models before training come from a separate "
+    'handler and are far below the leaderboard.',
     'Another group measured 58.96 (1.5B) and 62.98 (3B) on API-Bank for GRPO, '
     '56.28 and 47.57 for PPO, and 33.84 for the 3B model before training.',
     'The reward raises an error unless EXPERIMENT_NAME has qwen or llama in '
