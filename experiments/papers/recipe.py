@@ -115,7 +115,8 @@ class Benchmark:
   """A set of problems with the decoding that the paper's table has for it.
 
   samples: responses to a prompt of which the mean accuracy counts; 0: one
-  greedy response. max_tokens: of a response; None: as in training.
+  greedy response. max_tokens: of a response; None: as in training. user: the
+  user's message around {question} where it is not that of training.
   """
 
   data: DataSource
@@ -123,6 +124,7 @@ class Benchmark:
   temperature: float = 1.0
   top_p: float = 1.0
   max_tokens: int | None = None
+  user: str = ''
 
   def __post_init__(self):
     where = f'Benchmark({self.data.name!r})'
@@ -187,6 +189,8 @@ class Recipe:
   stop: when training ended, and how this recipe fixes it.
   hardware, hours: as the authors state them, or '' where they do not.
   pods: accelerators to plan for, as --target.
+  rendered: the prompt of a question, here {question}, as the paper's tokenizer
+    writes it; '': not known, and then any chat template is accepted.
 
   Raises: ValueError naming a field that does not fit the others.
   """
@@ -217,6 +221,7 @@ class Recipe:
   weaker: tuple[str, ...] = ()
   traps: tuple[str, ...] = ()
   pods: tuple[str, ...] = ()
+  rendered: str = ''
 
   def __post_init__(self):
     if self.follows not in FOLLOWS:

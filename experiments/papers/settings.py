@@ -54,6 +54,7 @@ def task(
   extract: str = 'boxed',
   verifier: str = 'math',
   last_characters: int | None = None,
+  bad_rows: str = 'error',
 ) -> QuestionAnswer:
   """Converted rows in the prompt of the paper, by its grader."""
   return QuestionAnswer(
@@ -62,6 +63,7 @@ def task(
     extract=extract,
     verifier=verifier,
     last_characters=last_characters,
+    bad_rows=bad_rows,
   )
 
 
@@ -80,7 +82,7 @@ def evaluation(
     EvaluationSet(
       column,
       split='test',
-      task=dataclasses.replace(train_task, sources={'test': one.data.file}),
+      task=_measured(train_task, one),
       num_samples=one.samples,
       greedy=not one.samples,
       temperature=one.temperature if one.samples else None,
@@ -101,6 +103,16 @@ def evaluation(
     intervals=True,
     num_prompts=2048,
     batch_prompts=64,
+  )
+
+
+def _measured(train_task, benchmark):
+  """The task on a benchmark, in its own prompt if it has one."""
+  template = train_task.template
+  if benchmark.user:
+    template = dataclasses.replace(template, user=benchmark.user)
+  return dataclasses.replace(
+    train_task, sources={'test': benchmark.data.file}, template=template
   )
 
 

@@ -63,6 +63,8 @@ SIZES = {
 
 _OF_ROWS = {
   *('model.path', 'task.sources', 'rollout.group_size', 'model.lora_rank'),
+  *('update.minibatch_rows', 'update.microbatch_rows'),
+  'rollout.round_prompts',
 }
 
 
@@ -85,6 +87,12 @@ def sweep(
       'task.sources': repr({'train': where[config_source(recipe, config)]}),
       'rollout.group_size': min(config.rollout.group_size, 4),
     }
+    if config.update.minibatch_rows:
+      small['update.minibatch_prompts'] = 'null'
+      small['update.minibatch_rows'] = 2 * small['rollout.group_size']
+      small['update.microbatch_rows'] = 'null'
+    if config.rollout.round_prompts:
+      small['rollout.round_prompts'] = 8
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
     by_set = {}
