@@ -182,6 +182,7 @@ class AbstractRun:
     lowered['make_batch'] = described_rows.lowered(
       lambda traj: stages.make_batch.lower(method, traj, state.method_state),
       described_rows.with_rewards(config, traj),
+      config.method.num_values,
     )
     traj = abstract(lowered['make_batch'].out_info[0], replicated)
     groups = jax.ShapeDtypeStruct(
@@ -196,6 +197,7 @@ class AbstractRun:
         reuse_scores=True,
       ),
       traj,
+      config.method.num_values,
     )
     return lowered
 
