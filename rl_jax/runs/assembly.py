@@ -16,8 +16,11 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.calls import CallsHere
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -347,7 +350,15 @@ def make_runner(
   journal = JournaledPool(pool, path, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
-  return EpisodeRunner(
+  kind = EpisodeRunner
+  if config.rollout.episodes == SLOTS:
+    if processes.count() > 1:
+      raise ValueError(
+        f"rollout.episodes = 'slots' in {processes.count()} processes: they "
+        "would wait for each other; set it to 'lockstep'"
+      )
+    kind = functools.partial(SlotRunner, queue=_queue_of(journal))
+  return kind(
     task,
     journal,
     tokenizer=tokenizer,
@@ -357,6 +368,16 @@ def make_runner(
     judged=bool(config.judges),
     on_timeout=settings.on_turn_timeout,
   )
+
+
+def _queue_of(journal):
+  """A queue whose calls are made one by one, in the order of their rows."""
+
+  def make(request):
+    (answer,) = journal.ask([request.payload])
+    return ('ok' if answer.error is None else 'failed'), answer
+
+  return lambda: (journal.mark(), CallsHere(make))
 
 
 def _with_votes(config):
