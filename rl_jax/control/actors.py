@@ -30,6 +30,32 @@ class Uniform(Actor):
     return jax.random.uniform(key, (self.space.size,), minval=-1.0), memory
 
 
+@declared
+class RollIn(Actor):
+  """Draws from arm probabilities that are drawn once for every task.
+
+  (1 - c) Dirichlet(1) + c onehot(uniform arm), c uniform in {0, .1, ..., 1}.
+  Source: DPT, collect_data.py, where the option --cov is overwritten by c.
+  """
+
+  arms: int = ranged(5, 2, static=True)
+
+  def init(self, key: Array) -> Array:
+    """Logarithms of the probabilities."""
+    mix_key, arm_key, spread_key = jax.random.split(key, 3)
+    c = jax.random.randint(mix_key, (), 0, 11) / 10
+    spread_K = jax.random.dirichlet(spread_key, jnp.ones(self.arms))
+    arm_K = jax.nn.one_hot(
+      jax.random.randint(arm_key, (), 0, self.arms), self.arms
+    )
+    return jnp.log((1 - c) * spread_K + c * arm_K)
+
+  def act(self, memory: Array, obs: Array, key: Array) -> tuple[Array, Array]:
+    """A draw."""
+    del obs
+    return jax.random.categorical(key, memory).astype(jnp.int32), memory
+
+
 class Pulls(NamedTuple):
   """Pulls of every arm, and the sum of their rewards."""
 
@@ -93,11 +119,14 @@ class Thompson(Actor):
 
   rewards 'bernoulli': Beta(1 + wins, 1 + losses). 'gaussian': normal means with
   prior N(1/2, 1/12), the moments of U[0, 1], and noise of deviation sigma.
+  The prior knows nothing of a structure that arms share.
   """
 
   arms: int = ranged(5, 2, static=True)
   rewards: str = chosen('gaussian', ('gaussian', 'bernoulli'))
   sigma: float = ranged(0.3, 0.0, open_low=True)
+  prior_mean: float = 0.5
+  prior_variance: float = ranged(1 / 12, 0.0, open_low=True)
 
   def init(self, key: Array) -> Pulls:
     """No pulls."""
@@ -106,9 +135,10 @@ class Thompson(Actor):
 
   def posterior(self, memory: Pulls) -> tuple[Array, Array]:
     """Means and variances [K] of the means of normal rewards."""
-    precision = self.sigma**-2
-    variance_K = 1 / (12.0 + memory.count_K * precision)
-    return variance_K * (6.0 + memory.sum_K * precision), variance_K
+    precision, prior = self.sigma**-2, 1 / self.prior_variance
+    variance_K = 1 / (prior + memory.count_K * precision)
+    sum_K = self.prior_mean * prior + memory.sum_K * precision
+    return variance_K * sum_K, variance_K
 
   def act(self, memory: Pulls, obs: Array, key: Array) -> tuple[Array, Pulls]:
     """A draw, and its best arm."""
