@@ -18,11 +18,16 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.papers.control import dpt
+from experiments.papers.control import dpt, exploitation, guided, histories
 from experiments.papers.control.claims import Results, Row
 from experiments.tables import intervals
 
-ROWS: dict[str, Row] = {'dpt': dpt.ROW}
+ROWS: dict[str, Row] = {
+  'dpt': dpt.ROW,
+  'lhf': histories.ROW,
+  'exploitation': exploitation.ROW,
+  'evolve': guided.ROW,
+}
 
 _ROW = flags.DEFINE_enum(
   'row', None, tuple(ROWS), 'Of the page.', required=True
