@@ -118,8 +118,7 @@ def _traced(name: str, function: Any, *arguments: Any) -> Any:
       'jnp.where, and arrays of one shape with a mask'
     ) from error
   equal = str(first.jaxpr) == str(second.jaxpr) and all(
-    np.array_equal(a, b)
-    for a, b in zip(first.consts, second.consts, strict=False)
+    _equal(a, b) for a, b in zip(first.consts, second.consts, strict=False)
   )
   if not equal:
     raise ValueError(
@@ -127,6 +126,13 @@ def _traced(name: str, function: Any, *arguments: Any) -> Any:
       'numbers from the key, and keep numbers in the state or memory'
     )
   return shapes[0]
+
+
+def _equal(a: Array, b: Array) -> bool:
+  """True for equal arrays, which may be keys."""
+  if jax.dtypes.issubdtype(a.dtype, jax.dtypes.prng_key):
+    a, b = jax.random.key_data(a), jax.random.key_data(b)
+  return np.array_equal(a, b)
 
 
 def _same_form(name: str, what: str, new: Any, old: Any) -> None:

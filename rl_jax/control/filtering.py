@@ -1,4 +1,4 @@
-"""Which learning histories are worth imitating (AD + LHF)."""
+"""The choice of learning histories to imitate (AD + LHF)."""
 
 import jax
 import jax.numpy as jnp

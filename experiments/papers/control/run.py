@@ -18,7 +18,13 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.papers.control import dpt, exploitation, guided, histories
+from experiments.papers.control import (
+  dpt,
+  exploitation,
+  guided,
+  histories,
+  no_regret,
+)
 from experiments.papers.control.claims import Results, Row
 from experiments.tables import intervals
 
@@ -27,6 +33,7 @@ ROWS: dict[str, Row] = {
   'lhf': histories.ROW,
   'exploitation': exploitation.ROW,
   'evolve': guided.ROW,
+  'regret': no_regret.ROW,
 }
 
 _ROW = flags.DEFINE_enum(
