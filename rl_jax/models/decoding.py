@@ -149,11 +149,13 @@ def decode_step(
   clock: Array,
   cache: kv_cache.Cache,
   places: tuple[Array, Array] | None = None,
+  inputs_BD: Array | None = None,
 ) -> tuple[Array, kv_cache.Cache]:
   """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
 
   params: from `decoding_weights`. clock: number of steps before this one; each
-  step feeds one token per row. places: see attend_response.
+  step feeds one token per row. places: see attend_response. inputs: added to
+  the embeddings of the tokens, see transformer.Tokens.
   """
   prompt = cache.prompt
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
@@ -184,6 +186,8 @@ def decode_step(
     return layer_step(layer, cfg, x, shared, own, number, fed)
 
   x = layers.embed(params, cfg, token_B)
+  if inputs_BD is not None:
+    x += inputs_BD.astype(x.dtype)
   x, cache = through_layers(one, x, params['layers'], cache)
   return layers.norm(x, params['model']['final_norm'], cfg), cache
 
