@@ -319,7 +319,7 @@ class Evaluator:
       metrics |= {f'consensus/{key}': x for key, x in found.items()}
     for one in self._settings.averages:
       values = [metrics[name] for name in one.metrics]
-      metrics[f'{AVERAGE}/{one.name}'] = np.mean(values)
+      metrics[f'{AVERAGE}/{one.name}'] = one.of(values)
     metrics |= self._draft_metrics()
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows
