@@ -13,8 +13,7 @@ import jax
 from rl_jax import config as config_lib
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig, optimizer_of
-from rl_jax.decoding.drafts.settings import in_evaluations
-from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
@@ -35,7 +34,12 @@ from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import draft_model, loaded_policies
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator, Protocol, sampling_of
+from rl_jax.runs.evaluation import (
+  Evaluator,
+  engine_config,
+  protocols_of,
+  sampling_of,
+)
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.judges import make_judges
 from rl_jax.runs.partners import make_partners
@@ -418,23 +422,14 @@ def make_evaluator(
   def engine(
     sampling: SamplingConfig, group_size: int, beams: int | None, tokens: int
   ):
-    rollout = config.rollout
-    limits = EngineConfig(
-      group_size=group_size,
-      max_response_tokens=tokens,
-      slots=rollout.slots,
-      cache_tokens=rollout.cache_tokens,
-      turns=rollout.turns,
-      speculative=in_evaluations(rollout.speculative),
-      beams=beams,
-    )
+    limits = engine_config(config.rollout, group_size, beams, tokens)
     return make_engine(policy.model, sampling, limits, mesh, draft)
 
   evaluator = Evaluator(
     engine,
     _evaluated_prompts(config, policy, runner),
     runner,
-    _protocols(config),
+    protocols_of(config),
     settings,
     stop=_stop_of(config, policy.tokenizer),
     judges=judges,
@@ -445,18 +440,6 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
-
-
-def _protocols(config):
-  """The protocol of each evaluation set, by its name."""
-  return {
-    name: Protocol(
-      settings=one.evaluation,
-      sampling=sampling_of(one),
-      tokens=config_lib.evaluated_tokens(one),
-    )
-    for name, one in config_lib.evaluations(config).items()
-  }
 
 
 def _stop_of(config, tokenizer):

@@ -21,6 +21,7 @@ from rl_jax.decoding.drafts.settings import PromptLookup
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
+from rl_jax.pieces.statistics import action_values
 from rl_jax.planning import abstract_run, collectives, programs
 from rl_jax.planning.targets import Target
 from rl_jax.rollouts.collect import RolloutConfig
@@ -94,17 +95,22 @@ def lowered(
 @pytest.mark.parametrize('name', METHODS)
 def test_every_method_compiles(toy, target, name):
   """Its update, and what is scored before it."""
+  method = toy.get_method(name)
+  heads = method.num_values
+  if method.reads_action_values:
+    tokenizer = policy_lib.task_tokenizer(Arithmetic(digits=1))
+    heads = action_values.num_values(tokenizer.vocab_size)
   found = lowered(
     target,
-    toy.get_method(name),
+    method,
     RolloutConfig(
-      num_prompts=8,
+      num_prompts=20,  # four bundles of five, where prompts are bundled
       group_size=4,
       max_prompt_tokens=4,
       max_response_tokens=4,
     ),
     value_head=True,
-    num_values=3,
+    num_values=heads,
   )
   for stage in ('score', 'update'):
     if stage in found:
