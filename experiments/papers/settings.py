@@ -130,19 +130,21 @@ def evaluation(
       SetAverage(AVERAGE, metrics, tuple(map(float, rows)) if by_rows else ()),
     ),
     intervals=True,
-    num_prompts=2048,
+    num_prompts=1 << 16,
     batch_prompts=64,
   )
 
 
-def _measured(train_task, benchmark):
+def _measured(train_task: Any, benchmark: Benchmark) -> Any:
   """The task on a benchmark, in its own prompt if it has one."""
-  changes = dict(benchmark.changes)
+  changes: dict[str, Any] = dict(benchmark.changes)
   if benchmark.user:
-    _, questions = rows_of(train_task)
-    changes['template'] = dataclasses.replace(
-      questions.template, user=benchmark.user
-    )
+    _, own = rows_of(train_task)
+    if own is None or not isinstance(own.template, ChatTemplate):
+      raise ValueError(
+        f'{benchmark.data.name}: user is of a task of rows with a chat template'
+      )
+    changes['template'] = dataclasses.replace(own.template, user=benchmark.user)
   return with_rows(train_task, sources={'test': benchmark.data.file}, **changes)
 
 

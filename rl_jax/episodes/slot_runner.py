@@ -7,7 +7,7 @@ continues and nothing else: requests, tokens and records are those of turns in
 step (episodes).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import dataclasses
 import json
 from typing import Any
@@ -27,20 +27,15 @@ from rl_jax.rollouts.responses import own_rows
 from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Trajectories
 
-# (a number that no other round of the run has, the queue of its calls)
-Queue = Callable[[], tuple[int, Calls]]
-
 
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  queue: gives the number of a round and its calls. For tasks of one player that
-  ask no partners, in one process.
+  For tasks of one player that ask no partners, in one process.
   """
 
-  def __init__(self, *args: Any, queue: Queue, **kwargs: Any):
+  def __init__(self, *args: Any, **kwargs: Any):
     super().__init__(*args, **kwargs)
-    self._queue = queue
     self.activity = timeline.Activity()
 
   def play(
@@ -67,7 +62,7 @@ class SlotRunner(EpisodeRunner):
     self.activity.begin()
     with self.activity.span(timeline.DEVICE, 'begin', rows=len(players)):
       slots = RunningSlots(engine.slots, params, traj, key, most)
-    number, calls = self._queue()
+    number, calls = self._journal.stream()
     game = Game(self, slots, calls, number)
     rows = [
       Row(n, player, examples[n // traj.group_size])

@@ -13,9 +13,9 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
 from rl_jax.episodes.calls import CallsHere
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
 from rl_jax.worlds import KeyDoor
 
@@ -40,12 +40,13 @@ def _bad():
 class InSlots:
   """The round of a `Played`, again in slots; calls: made of a pool's function.
 
-  It has the fields of Played that tests read.
+  calls: None: those of runs, in worker processes. It has the fields of Played
+  that tests read.
   """
 
   def __init__(self, played, task, calls=CallsHere, slots=None, turns=TURNS):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-    pool = SessionPool(task)
+    pool = SessionPool(task, 0 if calls else 3, 0.5)
 
     def make(request):
       reply = pool.ask([request.payload])[0]
@@ -63,14 +64,16 @@ class InSlots:
       ),
       mesh,
     )
-    self.queue = calls(make)
+    journal = NumberedCalls(pool)
+    if calls is not None:
+      self.queue = calls(make)
+      journal.stream = lambda: (0, self.queue)
     self.episodes = slot_runner.SlotRunner(
       task,
-      JournaledPool(pool),
+      journal,
       tokenizer=played.tokenizer,
       stop=make_stop(played.tokenizer),
       turns=turns,
-      queue=lambda: (0, self.queue),
     )
     with jax.transfer_guard('disallow'):
       traj = self.engine.start(*played.arrays, 0, 0)
@@ -205,3 +208,13 @@ def test_metrics_and_trace_of_a_round(whims, tmp_path):
   assert lines == {'device', 'calls 00', 'closings'}
   (burst,) = [e for e in events if e['name'] == 'burst']
   assert burst['args'] == {'rows': 3} and burst['dur'] >= 0
+
+
+def test_worker_processes_answer_in_their_own_time(bad, Played):
+  """E0: calls in processes, of which one ends and one takes too long."""
+  task = bad.Whimsical(failing={'b': 'exit', 'g': 'hang'})
+  first = Played(task, workers=2, seconds=0.5)
+  assert {one.kind for one in first.outcomes} > {'ok'}
+
+  found = InSlots(first, task, calls=None)
+  check_same(first, found, log_probs=False)

@@ -147,8 +147,8 @@ RECIPE = Recipe(
     'The method empo of this package follows an older recipe of the authors '
     '(PPO clip, 7 samples); these rows are GSPO with frequencies as rewards.',
     'In the file math_data/minerva_math.parquet 68 of 272 right answers end at '
-    'their first closing brace, so that no response is right; this recipe reads '
-    'the whole answers from another repository.',
+    'their first closing brace, so that no response is right; this recipe '
+    'reads the whole answers from another repository.',
     'The links of the two released models are swapped in the README.',
     'The script of the 7B calls its experiment GRPO.',
   ),
