@@ -85,7 +85,8 @@ class Partners:
     """Returns whether some process has asked; the episodes then have their
     answers.
     """
-    asked = own = [episode.asks() for episode in episodes]
+    asks = [episode.asks() for episode in episodes]
+    asked = own = [one for one in asks if one is not None]
     if self._partners:  # without any, processes need not wait for each other
       parts = processes.gather([dataclasses.astuple(one) for one in own])
       asked = [
@@ -96,10 +97,10 @@ class Partners:
     known = self._known(list(dict.fromkeys(asked)))
     for episode, one in zip(episodes, own, strict=True):
       text, problem = known[one]
-      if problem is None:
+      if text is not None:
         episode.observe(text)
       else:
-        episode.fail(problem)
+        episode.fail(str(problem))
     return bool(known)
 
   def _known(

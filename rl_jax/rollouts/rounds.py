@@ -69,7 +69,7 @@ class Draw(NamedTuple):
 
   params: weights that score. first_serial: of its groups. policy_version: the
   optimizer step of the weights that sample. sampling_params: these; None:
-  params.
+  params. earlier: (weights, their optimizer steps) of updates before them.
   """
 
   params: Any
@@ -77,6 +77,7 @@ class Draw(NamedTuple):
   first_serial: int
   policy_version: int
   sampling_params: Any = None
+  earlier: tuple[tuple[Any, int], ...] = ()
 
   @property
   def weights(self) -> Any:
