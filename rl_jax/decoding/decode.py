@@ -308,6 +308,7 @@ class Decoder:
       self.drawn_from(hidden),
       randomness.token_uniform(rows.key_B[row_R], step_R),
       self.sampling.greedy,
+      self.cfg.platform,
     )
 
   def drawn_from(self, hidden: Sequence[Array]) -> Array:
