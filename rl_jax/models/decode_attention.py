@@ -323,10 +323,7 @@ def on_tpu(
   (X, J, M, K), C = q_XJMK.shape, k_XLJCK.shape[3]
   block, queries = min(BLOCK, C), min(M, QUERIES)
   rows = min(_rows_of_a_block(J, queries, block, K), X)
-  first_X, last_X = _blocks(Seen(low_XM, high_X), C, block)
-  end = (0, -X % rows)
-  first_R = jnp.pad(first_X, end, mode='edge').reshape(-1, rows).min(axis=1)
-  last_R = jnp.pad(last_X, end, mode='edge').reshape(-1, rows).max(axis=1)
+  first_R, last_R = _of_rows(*_blocks(Seen(low_XM, high_X), C, block), rows)
   steps = jnp.maximum((last_R - first_R).max(), 1)
 
   def keys_at(x, m, i, number, first, last):
@@ -338,7 +335,9 @@ def on_tpu(
     shape = (rows, heads, queries, width)
     return pl.BlockSpec(shape, lambda x, m, i, *_: (x, 0, m, 0))
 
+  low, high = low_XM[:, None, :, None], high_X[:, None, None, None]
   keys = pl.BlockSpec((rows, None, J, block, K), keys_at)
+  shapes = [(X, J, M, width) for width in (1, 1, K)]
   found = pl.pallas_call(
     functools.partial(_tpu_kernel, places=C, cap=cap),
     grid_spec=tpu.PrefetchScalarGridSpec(
@@ -351,27 +350,25 @@ def on_tpu(
         of_queries(1, 1),
         pl.BlockSpec((rows, 1, 1, 1), lambda x, m, i, *_: (x, 0, 0, 0)),
       ],
-      out_specs=[of_queries(J, width) for width in (1, 1, K)],
+      out_specs=[of_queries(J, shape[-1]) for shape in shapes],
     ),
-    out_shape=[
-      jax.ShapeDtypeStruct((X, J, M, width), jnp.float32) for width in (1, 1, K)
-    ],
+    out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes],
     compiler_params=tpu.CompilerParams(
       dimension_semantics=('parallel', 'parallel', 'arbitrary')
     ),
     interpret=interpret,
     name='decode_attention',
-  )(
-    number[None],
-    first_R,
-    last_R,
-    q_XJMK,
-    k_XLJCK,
-    v_XLJCK,
-    low_XM[:, None, :, None],
-    high_X[:, None, None, None],
-  )
+  )(number[None], first_R, last_R, q_XJMK, k_XLJCK, v_XLJCK, low, high)
   return Part(*found)
+
+
+def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
+  """What _blocks returns, of blocks of so many rows."""
+  end = (0, -first_X.shape[0] % rows)
+  first_XR, last_XR = (
+    jnp.pad(x, end, mode='edge').reshape(-1, rows) for x in (first_X, last_X)
+  )
+  return first_XR.min(axis=1), last_XR.max(axis=1)
 
 
 def _rows_of_a_block(heads, queries, keys, head_size) -> int:
