@@ -23,6 +23,7 @@ from experiments.papers.control import (
   exploitation,
   guided,
   histories,
+  maze,
   no_regret,
 )
 from experiments.papers.control.claims import Results, Row
@@ -34,6 +35,9 @@ ROWS: dict[str, Row] = {
   'exploitation': exploitation.ROW,
   'evolve': guided.ROW,
   'regret': no_regret.ROW,
+  'prdc': maze.PRDC,
+  'a2pr': maze.A2PR,
+  'famo2o': maze.FAMO2O,
 }
 
 _ROW = flags.DEFINE_enum(
