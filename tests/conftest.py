@@ -141,6 +141,12 @@ def tiny():
 
 
 @pytest.fixture(scope='session')
+def delayed_calls():
+  """The module tests/delayed_calls.py: calls with seeded delays."""
+  return _load('delayed_calls')
+
+
+@pytest.fixture(scope='session')
 def world_rows():
   """The module tests/world_rows.py: rows of every world."""
   return _load('world_rows')

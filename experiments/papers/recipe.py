@@ -136,7 +136,8 @@ class Benchmark:
 
   samples: responses to a prompt of which the mean accuracy counts; 0: one
   greedy response. max_tokens: of a response; None: as in training. changes: of
-  the fields of the task of questions, as another verifier.
+  the fields of the task of questions, as another verifier. user: the user's
+  message around {question} where it is not that of training.
   """
 
   data: DataSource
@@ -145,6 +146,7 @@ class Benchmark:
   top_p: float = 1.0
   max_tokens: int | None = None
   changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  user: str = ''
 
   def __post_init__(self):
     where = f'Benchmark({self.data.name!r})'
@@ -223,6 +225,8 @@ class Recipe:
   stop: when training ended, and how this recipe fixes it.
   hardware, hours: as the authors state them, or '' where they do not.
   pods: accelerators to plan for, as --target.
+  rendered: the prompt of a question, here {question}, as the paper's tokenizer
+    writes it; '': not known, and then any chat template is accepted.
 
   Raises: ValueError naming a field that does not fit the others.
   """
@@ -256,6 +260,7 @@ class Recipe:
   by_hand: Mapping[str, tuple[ByHand, ...]] = dataclasses.field(
     default_factory=dict
   )
+  rendered: str = ''
 
   def __post_init__(self):
     if self.follows not in FOLLOWS:

@@ -61,6 +61,7 @@ def task(
   extract: str = 'boxed',
   verifier: str = 'math',
   last_characters: int | None = None,
+  bad_rows: str = 'error',
 ) -> QuestionAnswer:
   """Converted rows in the prompt of the paper, by its grader."""
   return QuestionAnswer(
@@ -69,6 +70,7 @@ def task(
     extract=extract,
     verifier=verifier,
     last_characters=last_characters,
+    bad_rows=bad_rows,
   )
 
 
@@ -106,9 +108,7 @@ def evaluation(
     EvaluationSet(
       column,
       split='test',
-      task=with_rows(
-        train_task, sources={'test': one.data.file}, **one.changes
-      ),
+      task=_measured(train_task, one),
       num_samples=one.samples,
       greedy=not one.samples,
       temperature=one.temperature if one.samples else None,
@@ -133,6 +133,19 @@ def evaluation(
     num_prompts=1 << 16,
     batch_prompts=64,
   )
+
+
+def _measured(train_task: Any, benchmark: Benchmark) -> Any:
+  """The task on a benchmark, in its own prompt if it has one."""
+  changes: dict[str, Any] = dict(benchmark.changes)
+  if benchmark.user:
+    _, own = rows_of(train_task)
+    if own is None or not isinstance(own.template, ChatTemplate):
+      raise ValueError(
+        f'{benchmark.data.name}: user is of a task of rows with a chat template'
+      )
+    changes['template'] = dataclasses.replace(own.template, user=benchmark.user)
+  return with_rows(train_task, sources={'test': benchmark.data.file}, **changes)
 
 
 def accuracy(samples: int) -> str:

@@ -72,6 +72,8 @@ TURNS = {
 _FILES = ('.sources', '.path', '.functions')
 _OF_ROWS = {
   *('model.path', 'rollout.group_size', 'model.lora_rank'),
+  *('update.minibatch_rows', 'update.microbatch_rows'),
+  'rollout.round_prompts',
 }
 
 
@@ -99,6 +101,12 @@ def sweep(
       small[f'{path}.sources'] = repr({'train': file})
     if config.rollout.turns is not None:
       small |= TURNS
+    if config.update.minibatch_rows:
+      small['update.minibatch_prompts'] = 'null'
+      small['update.minibatch_rows'] = 2 * small['rollout.group_size']
+      small['update.microbatch_rows'] = 'null'
+    if config.rollout.round_prompts:
+      small['rollout.round_prompts'] = 8
     small |= tools(config.task, 'task', where)
     if config.model.lora_rank:
       small['model.lora_rank'] = 2

@@ -20,6 +20,7 @@ from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.stop import Stop
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.episodes import beginnings
+from rl_jax.episodes.journal import Kept, NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
 from rl_jax.episodes.resumed import Recorded, repeat
@@ -36,7 +37,6 @@ from rl_jax.tasks.environments.base import (
   seed_of,
 )
 from rl_jax.types import Trajectories
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
@@ -103,7 +103,7 @@ class UnweightedRewardWarning:
 class EpisodeRunner(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
-  journal: a JournaledPool around a SessionPool.
+  journal: of a SessionPool.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
   judges read episodes, of which all processes then know the texts. on_timeout:
   see VerifierConfig.on_turn_timeout.
@@ -112,7 +112,7 @@ class EpisodeRunner(Journaled):
   def __init__(
     self,
     task: Any,
-    journal: JournaledPool,
+    journal: NumberedCalls,
     *,
     tokenizer: Any,
     stop: Stop,
@@ -122,7 +122,7 @@ class EpisodeRunner(Journaled):
     on_timeout: str = 'invalid',
   ):
     super().__init__(journal)
-    self._task, self._pool = task, journal.pool
+    self._task = task
     self._turns, self._stop, self._partners = turns, stop, partners
     self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)
@@ -135,18 +135,13 @@ class EpisodeRunner(Journaled):
     self._seconds = 0.0
     self._counted = UnweightedRewardWarning()
 
-  def open(
-    self, examples: Sequence[Example], kept: beginnings.Kept
-  ) -> list[Opened]:
+  def open(self, examples: Sequence[Example], kept: Kept) -> list[Opened]:
     """The examples with their first observations; see `beginnings`."""
     self._rounds += 1
     return beginnings.open_all(
       self._task,
       examples,
-      functools.partial(
-        self._journal.ask,
-        ask=functools.partial(beginnings.ask_once, self._pool.ask, kept),
-      ),
+      functools.partial(self._journal.ask, kept=kept),
       self._partners,
       self._rounds,
     )

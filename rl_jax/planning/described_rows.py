@@ -23,12 +23,18 @@ def with_rewards(config: ExperimentConfig, traj: Trajectories) -> Trajectories:
 
 
 def lowered(
-  lower: Callable[[Trajectories], Any], traj: Trajectories
+  lower: Callable[[Trajectories], Any], traj: Trajectories, num_values: int = 1
 ) -> jax.stages.Lowered:
   """lower(traj), of rows with what pieces find missing.
 
   Only a rollout shows whether the task or the rollout piece fills it in: a plan
   takes it that one does, as it must in a run.
+
+  Args:
+    lower: lowers a program for rows.
+    traj: shapes of the rows.
+    num_values: outputs of the value head that the method reads, each of which
+      learns one aspect of a response where rows have labels of aspects.
 
   Raises:
     MissingInputError: what is missing has no value for each row or token.
@@ -40,10 +46,12 @@ def lowered(
       name, _, axes = error.key.rpartition('_')
       if axes in ('B', 'NM'):  # `read` makes them of components
         more = {'rewards': {**traj.rewards, name: traj.valid_B}}
-      elif axes == 'BT':
-        mask = traj.mask_BT
+      elif axes in ('BT', 'BA'):
+        rows, tokens = traj.mask_BT.shape
         shape = jax.ShapeDtypeStruct(
-          mask.shape, jnp.float32, sharding=mask.sharding
+          (rows, tokens if axes == 'BT' else num_values),
+          jnp.float32,
+          sharding=traj.mask_BT.sharding,
         )
         more = {'extras': {**traj.extras, error.key: shape}}
       else:

@@ -10,6 +10,7 @@ from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.players import Episode, Player
 from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
@@ -19,7 +20,6 @@ from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 from rl_jax.verification import session_host
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
 from rl_jax.verification.sessions import Answer, SessionPool
 from rl_jax.worlds import KeyDoor
@@ -269,7 +269,7 @@ def test_openings_are_journaled(bad, tmp_path):
     pool = SessionPool(task, 1, 0.5)
     episodes = EpisodeRunner(
       task,
-      JournaledPool(pool, journal, writer=sole_writer()),
+      NumberedCalls(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,

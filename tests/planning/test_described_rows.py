@@ -1,5 +1,7 @@
 """What pieces find missing is of the task, in shapes only."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,9 @@ import pytest
 from configs.worlds import bandit
 from rl_jax.pieces import row_inputs
 from rl_jax.planning import abstract_run, described_rows
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 
 @pytest.fixture
@@ -33,6 +38,22 @@ def shapes(rows, *keys):
 def test_values_of_rows_prompts_and_tokens_are_taken_to_be_there(rows):
   found = shapes(rows, 'cost_B', 'reference_reward_NM', 'span_BT', 'cost_B')
   assert found == [(4,), (2, 1), (4, 3), (4,)]
+
+
+def test_labels_of_aspects_are_one_for_each_value_head(toy):
+  """Whatever the model has besides: the update checks their number."""
+  method = toy.get_method('aspect_reward_model')
+  given = bandit.get_config(method)
+  config = dataclasses.replace(
+    given,
+    model=dataclasses.replace(given.model, value_head=True, num_values=3),
+  )
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  model = policy_lib.planned_model(config.model, config.task, Platform())
+  update = abstract_run.AbstractRun(config, model, mesh).lower()['update']
+  _, metrics = update.out_info
+  assert method.num_values == 2
+  assert {'value/error_0', 'value/error_1'} <= {*metrics}
 
 
 def test_other_axes_are_named(rows):
