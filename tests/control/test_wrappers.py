@@ -43,7 +43,7 @@ def test_redrawn_arms_cannot_be_remembered():
 
 
 def test_a_reward_tells_nothing_of_the_next_task():
-  """Means of the arms after a win and after a loss are equal to 3 deviations."""
+  """Means after a win and after a loss are equal, to three deviations."""
   world = Redrawn(world=worlds.Bandit(arms=2, rewards='bernoulli'))
 
   def one(key):
