@@ -27,6 +27,7 @@ from experiments.papers.control import (
   maze,
   no_regret,
   protected,
+  search,
 )
 from experiments.papers.control.claims import Results, Row
 from experiments.tables import intervals
@@ -42,6 +43,7 @@ ROWS: dict[str, Row] = {
   'famo2o': maze.FAMO2O,
   'parl': bilevel.ROW,
   'protected': protected.ROW,
+  'search': search.ROW,
 }
 
 _ROW = flags.DEFINE_enum(
