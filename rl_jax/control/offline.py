@@ -241,7 +241,7 @@ class Family:
 def encoding(b: Array, size: int) -> Array:
   """sin and cos of b / 10000^(2 i / size), [..., size]."""
   power = 2 * jnp.arange(size // 2) / size
-  angle = b[..., None] / 1e4**power
+  angle = jnp.tensordot(b, 1e4**-power, axes=0)
   both = jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1)
   return both.reshape(*b.shape, -1)
 

@@ -19,12 +19,15 @@ import numpy as np
 
 from experiments.flags import configuration, outputs
 from experiments.papers.control import (
+  bilevel,
   dpt,
   exploitation,
   guided,
   histories,
   maze,
   no_regret,
+  protected,
+  search,
 )
 from experiments.papers.control.claims import Results, Row
 from experiments.tables import intervals
@@ -38,6 +41,9 @@ ROWS: dict[str, Row] = {
   'prdc': maze.PRDC,
   'a2pr': maze.A2PR,
   'famo2o': maze.FAMO2O,
+  'parl': bilevel.ROW,
+  'protected': protected.ROW,
+  'search': search.ROW,
 }
 
 _ROW = flags.DEFINE_enum(
