@@ -237,13 +237,13 @@ def rows_of(recipe: Recipe, source: DataSource) -> list[dict[str, Any]]:
 
 
 def _put(row, path, value):
-  """Sets the field at a path; '0' is the first value of a list."""
+  """Sets the field at a path; '1' is the second value of a list."""
   key, *rest = path
   if not rest:
     row[key] = value
-  elif rest[0] == '0':
-    row[key] = [{}]
-    _put(row[key][0], rest[1:], value)
+  elif rest[0].isdecimal():
+    row[key] = [{} for _ in range(int(rest[0]) + 1)]
+    _put(row[key][-1], rest[1:], value)
   else:
     _put(row.setdefault(key, {}), rest, value)
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from rl_jax.control.actors import UCB, Pulls
@@ -76,8 +77,10 @@ class Redrawn(Wrapped):
     self, state: Any, action: Array, key: Array
   ) -> tuple[Any, Array, Array]:
     """The reward is of the task so far."""
-    _, reward, done = self.world.step(state, action, key)
-    return self.world.reset(key), reward, done
+    # Two keys: a reward would else tell what the next task is.
+    step_key, task_key = jax.random.split(key)
+    _, reward, done = self.world.step(state, action, step_key)
+    return self.world.reset(task_key), reward, done
 
 
 class HintedState(NamedTuple):

@@ -42,6 +42,20 @@ def test_redrawn_arms_cannot_be_remembered():
   assert abs(float(found.regret[:, 5:].mean()) - 0.25) < 0.02
 
 
+def test_a_reward_tells_nothing_of_the_next_task():
+  """Means after a win and after a loss are equal, to three deviations."""
+  world = Redrawn(world=worlds.Bandit(arms=2, rewards='bernoulli'))
+
+  def one(key):
+    state = world.reset(jax.random.key(0))
+    after, reward, _ = world.step(state, jnp.int32(0), key)
+    return after, reward
+
+  after, reward = map(np.array, jax.vmap(one)(keys(4000)))
+  gap = after[reward == 1].mean(axis=0) - after[reward == 0].mean(axis=0)
+  assert np.abs(gap).max() < 3 * 0.29 * np.sqrt(4 / 4000)
+
+
 def test_hints_are_the_two_terms():
   """E0: mean + bonus decides as UCB itself, and the arms are the same."""
   world = worlds.Bandit(arms=3, rewards='bernoulli')

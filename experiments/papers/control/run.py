@@ -19,11 +19,15 @@ import numpy as np
 
 from experiments.flags import configuration, outputs
 from experiments.papers.control import (
+  bilevel,
   dpt,
   exploitation,
   guided,
   histories,
+  maze,
   no_regret,
+  protected,
+  search,
 )
 from experiments.papers.control.claims import Results, Row
 from experiments.tables import intervals
@@ -34,6 +38,12 @@ ROWS: dict[str, Row] = {
   'exploitation': exploitation.ROW,
   'evolve': guided.ROW,
   'regret': no_regret.ROW,
+  'prdc': maze.PRDC,
+  'a2pr': maze.A2PR,
+  'famo2o': maze.FAMO2O,
+  'parl': bilevel.ROW,
+  'protected': protected.ROW,
+  'search': search.ROW,
 }
 
 _ROW = flags.DEFINE_enum(
