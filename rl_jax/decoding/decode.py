@@ -226,7 +226,7 @@ class Decoder:
       models.decode_step,
       cfg=self.cfg,
       token_B=token_W,
-      step_B=s.step_W - 1,
+      step_B=self.step_fed(s),
       clock=s.clock,
       places=s.places(),
     )
@@ -241,6 +241,17 @@ class Decoder:
       caches=caches,
       clock=s.clock + 1,
     )
+
+  def step_fed(self, s: Slots) -> Array:
+    """The token that each slot feeds.
+
+    -1 for rows that have ended where kernels attend, which then read none of
+    the keys of these rows; no one reads their states.
+    """
+    step_W = s.step_W - 1
+    if not decode_attention.runs(self.cfg):
+      return step_W
+    return jnp.where(s.going(), step_W, -1)
 
   def refill(self, s: Slots, count: int) -> Slots:
     """Puts up to `count` waiting rows into free slots."""

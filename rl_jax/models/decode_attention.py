@@ -120,14 +120,14 @@ def attend(
 
 
 def _merged(parts: list[Part]) -> Array:
-  """The softmax over all of the keys."""
+  """The softmax over all of the keys; 0 for a query that sees none."""
   peak = functools.reduce(jnp.maximum, (part.peak_XJM1 for part in parts))
   shares = [jnp.exp(part.peak_XJM1 - peak) for part in parts]
   total = sum(
     x * part.total_XJM1 for x, part in zip(shares, parts, strict=True)
   )
   out = sum(x * part.out_XJMK for x, part in zip(shares, parts, strict=True))
-  return out / total
+  return out / jnp.where(total > 0, total, 1.0)
 
 
 def _part(platform, cap, number, q_XJMK, keys, values, seen) -> Part:
@@ -159,7 +159,9 @@ def _blocks(seen: Seen, places: int, block: int) -> tuple[Array, Array]:
     beyond_X = count + (place_X - places) // block
     return jnp.where(place_X < places, place_X // block, beyond_X)
 
-  return block_of(seen.low_XM.min(axis=1)), block_of(seen.high_X - 1) + 1
+  low_X, high_X = seen.low_XM.min(axis=1), seen.high_X
+  first_X = block_of(low_X)
+  return first_X, jnp.where(low_X < high_X, block_of(high_X - 1) + 1, first_X)
 
 
 def _added(part, qkv, seen, real, cap):

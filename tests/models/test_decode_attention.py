@@ -123,13 +123,13 @@ def test_places_seen_are_those_of_the_masks():
     'v_BJTK': ((jnp.swapaxes(zeros, -1, -2),),),
     'rotations': (),
   }
-  context_B = jnp.array([0, 2, 4])
+  context_B = jnp.array([0, 2, 0])
   caches = (
     kv_cache.Cache(**fields),
     kv_cache.RowCache(**fields),
     kv_cache.RowCache(**fields, context_B=context_B),
   )
-  step_B = jnp.array([4, 9, 11])
+  step_B = jnp.array([4, 9, -1])  # the last one has ended
   for cache in caches:
     for clock in (11, 12, 17, 23):
       [(_, _, seen_B1T)] = cache.step(jnp.int32(clock), step_B)
