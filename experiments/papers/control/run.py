@@ -19,11 +19,13 @@ import numpy as np
 
 from experiments.flags import configuration, outputs
 from experiments.papers.control import (
+  beacons,
   bilevel,
   dpt,
   exploitation,
   guided,
   histories,
+  masked,
   maze,
   no_regret,
   protected,
@@ -44,6 +46,8 @@ ROWS: dict[str, Row] = {
   'parl': bilevel.ROW,
   'protected': protected.ROW,
   'search': search.ROW,
+  'beacons': beacons.ROW,
+  'camel': masked.ROW,
 }
 
 _ROW = flags.DEFINE_enum(
