@@ -130,7 +130,7 @@ def evaluation(
       SetAverage(AVERAGE, metrics, tuple(map(float, rows)) if by_rows else ()),
     ),
     intervals=True,
-    num_prompts=2048,
+    num_prompts=1 << 16,
     batch_prompts=64,
   )
 

@@ -6,7 +6,7 @@ architecture of the recipe's, two heads of 8 and a vocabulary of bytes, with the
 tokens and the chat template of ChatML. Its numbers mean nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 import os
@@ -22,7 +22,7 @@ from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
-from rl_jax.tasks import PreferenceRows, QuestionAnswer
+from rl_jax.tasks import PreferenceRows, QuestionAnswer, WithTools
 
 # (question, answer); written for this package.
 PROBLEMS = (
@@ -69,7 +69,7 @@ TURNS = {
   'rollout.turns.max_observation_tokens': 16,
   'rollout.max_response_tokens': 32,
 }
-_FILES = ('.sources', '.path')
+_FILES = ('.sources', '.path', '.functions')
 _OF_ROWS = {
   *('model.path', 'rollout.group_size', 'model.lora_rank'),
   *('update.minibatch_rows', 'update.microbatch_rows'),
@@ -107,6 +107,7 @@ def sweep(
       small['update.microbatch_rows'] = 'null'
     if config.rollout.round_prompts:
       small['rollout.round_prompts'] = 8
+    small |= tools(config.task, 'task', where)
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
     by_set = {}
@@ -115,6 +116,7 @@ def sweep(
       file = where[recipe.evaluation[one.name].data.name]
       inner, _ = settings.rows_of(one.task)
       small[f'{path}.{inner}.sources'] = repr({'test': file})
+      small |= tools(one.task, f'{path}.task', where)
       small[f'{path}.num_samples'] = samples
       small[f'{path}.max_response_tokens'] = 8
       by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
@@ -130,6 +132,17 @@ def sweep(
       for seed in range(seeds)
     ]
   return found
+
+
+def tools(task: Any, path: str, where: Mapping[str, str]) -> dict[str, str]:
+  """Changes by which a task asks a file in place of a retriever."""
+  if not isinstance(task, WithTools):
+    return {}
+  names = [
+    'retrieve:' + where['documents'] if name.startswith('retrieve:') else name
+    for name in map(str, task.functions)
+  ]
+  return {f'{path}.functions': repr(tuple(names))}
 
 
 def setting(paper: str, row: Row) -> sweep_runs.Setting:
@@ -166,8 +179,15 @@ def config_source(recipe: Recipe, config: Any) -> str:
 
 
 def write(recipe: Recipe, folder: str) -> dict[str, str]:
-  """Writes model and data; name of a source, or 'model' -> its path."""
-  places = {'model': os.path.join(folder, 'model')}
+  """Writes model and data; name of a source, 'model' or 'documents'."""
+  places = {
+    'model': os.path.join(folder, 'model'),
+    'documents': os.path.join(folder, 'documents.jsonl'),
+  }
+  with data_files.replaced(places['documents']) as file:
+    for question, answer in PROBLEMS:
+      text = json.dumps({'contents': f'{question}\n{answer}'}) + '\n'
+      file.write(text.encode())
   if not os.path.exists(places['model']):
     write_model(settings.sizes(recipe.models[0]), places['model'])
   for source in recipe.sources:
@@ -217,13 +237,13 @@ def rows_of(recipe: Recipe, source: DataSource) -> list[dict[str, Any]]:
 
 
 def _put(row, path, value):
-  """Sets the field at a path; '0' is the first value of a list."""
+  """Sets the field at a path; '1' is the second value of a list."""
   key, *rest = path
   if not rest:
     row[key] = value
-  elif rest[0] == '0':
-    row[key] = [{}]
-    _put(row[key][0], rest[1:], value)
+  elif rest[0].isdecimal():
+    row[key] = [{} for _ in range(int(rest[0]) + 1)]
+    _put(row[key][-1], rest[1:], value)
   else:
     _put(row.setdefault(key, {}), rest, value)
 
@@ -242,7 +262,7 @@ def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
     rope_theta=1e4,
     rope_scaling=None,
     tied_embeddings=True,
-    max_positions=1024,
+    max_positions=2048,
   )
 
 
