@@ -1,5 +1,8 @@
 """CAMEL (C189): TD3 whose actions a program bounds at first."""
 
+import dataclasses
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +36,11 @@ def straight(obs: Array) -> tuple[Array, Array]:
   return around(gap_2 / (jnp.abs(gap_2).max() + 1e-6))
 
 
+def _shared(bounded: Bounded, share: Any) -> Bounded:
+  """The world with another share of bounded actions."""
+  return dataclasses.replace(bounded, share=share)
+
+
 def measure(key_S: Array, scale: float) -> Results:
   """Three programs, as many episodes."""
   episodes = max(2, round(80 * scale))
@@ -42,18 +50,17 @@ def measure(key_S: Array, scale: float) -> Results:
   def one(key: Array) -> dict[str, dict[str, Array]]:
     found = {}
     for name, program in arms.items():
-      bounded = Bounded(world=maze.world(), program=program or straight)
+      free = Bounded(world=maze.world(), program=program or straight, share=0.0)
 
-      def world_at(passed, bounded=bounded, program=program):
+      def world_at(passed, bounded=free, program=program):
         share = jnp.maximum(0.0, 1 - passed / MASKED)
-        return bounded.replace(share=share if program else 0.0)
+        return bounded if program is None else _shared(bounded, share)
 
       state, return_E = online.train(
         world_at, learner, key, episodes=episodes, horizon=maze.HORIZON
       )
       actor = Learned(learner=learner, params=state.params)
       test = jax.random.split(jax.random.fold_in(key, 2), maze.TEST)
-      free = bounded.replace(share=0.0)
       steps = policies.play(free, actor, test, maze.HORIZON)
       first_BT = (steps.episode == 0) * steps.reward
       found[name] = {
