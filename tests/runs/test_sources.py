@@ -162,7 +162,9 @@ def test_selectors_are_asked_whether_the_prompts_fit(toy):
   prompts = PromptSet(task, 'train', tokenizer, 14, 'skip')
   rows, stages = (prompts, None), types.SimpleNamespace(score=None)
   for make in (
-    lambda: sources.make_source(config, rows, stages, Judging(None), None),
+    lambda: sources.make_source(
+      config, rows, stages, Judging(None), None, None
+    ),
     lambda: scanned_prompts.encode(config, tokenizer),
   ):
     with pytest.raises(ValueError, match='TargetDifficulty reads the level'):
