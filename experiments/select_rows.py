@@ -15,7 +15,8 @@ first response counts. --rule gives each row a score:
                   --difficulty + the rest * rank of the length (Select2Reason)
   weight_change   TOPSIS of how a step of SGD with --step_size on the row
                   changes the norm of the output layer of --model (DON), and how
-                  far it moves that layer (NOD); both are costs (DONOD)
+                  far it moves that layer (NOD); both are costs (DONOD), or
+                  with --growth=benefit only the latter is
   reward          --reward of the response in --responses, a file that
                   `experiments.evaluate --out` has written for these rows
                   (BLEUBERI: --part=lowest, the hardest prompts)
@@ -77,6 +78,9 @@ _WEIGHT = flags.DEFINE_float(
 )
 _STEP = flags.DEFINE_float('step_size', 1e-4, 'Of weight_change.', 1e-12, 1e12)
 _DESCRIBE = flags.DEFINE_multi_string('describe', [], 'A field; repeated.')
+_GROWTH = flags.DEFINE_enum(
+  'growth', 'cost', ('cost', 'benefit'), 'Meaning of DON in weight_change.'
+)
 _SCORES_OUT = flags.DEFINE_string('scores_out', None, 'JSONL of all scores.')
 _PROMPT = flags.DEFINE_integer(
   'max_prompt_tokens', 256, 'A longer prompt is an error.', lower_bound=1
@@ -262,7 +266,8 @@ def model_scores(task: PreferenceRows, rule: str) -> np.ndarray:
   changes = row_selection.weight_changes(
     found[0]['inner'], found[0]['square'], norm, _STEP.value
   )
-  return row_selection.closeness(np.stack(changes, axis=1))
+  benefits = (_GROWTH.value == 'benefit', False)
+  return row_selection.closeness(np.stack(changes, axis=1), benefits)
 
 
 if __name__ == '__main__':

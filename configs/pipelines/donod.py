@@ -1,8 +1,9 @@
 """DONOD: rows that change the output layer least, of a pool with wrong answers.
 
 A model learns from 500 right rows. Of a pool of 2,000 rows, 40% of which have a
-wrong digit, half are kept: by how a step on a row changes the output layer, by
-the loss, and at random. The model learns for 200 steps from each half.
+wrong digit, half are kept: by how a step on a row changes the output layer,
+with a growth of its norm as a cost or as a benefit, by the loss, and at random.
+The model learns for 200 steps from each half.
 Command: python -m experiments.pipeline --pipeline=donod --workdir=runs/donod
 Cost: about four minutes of a CPU core.
 Claim: fewer of the rows that are kept are wrong than at random, and greedy
@@ -18,6 +19,9 @@ from experiments.pipelines.stages import Stage
 
 RULES = {
   'donod': ('--rule=weight_change', '--model={base}'),
+  'donod_benefit': (
+    *('--rule=weight_change', '--model={base}', '--growth=benefit'),
+  ),
   'loss': ('--rule=loss', '--model={base}', '--part=lowest'),
   'random': ('--rule=random',),
 }
