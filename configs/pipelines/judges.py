@@ -4,8 +4,8 @@ The policy learns from 150 steps of supervised training, then from 60 iterations
 of GRPO in which the verdict of a scripted judge is the reward: right always, or
 wrong in 10, 20, 30 and 40% of the cases; wrong in 20%, with the majority of
 five votes; wrong in 20% of the right responses only, or of the wrong ones; or
-fooled by copies of the digits, with the rubric that it has or revised every ten
-iterations (MPO).
+fooled by the right digits in any order, with the rubric that it has or revised
+every ten iterations (MPO).
 Command: python -m experiments.pipeline --pipeline=judges --workdir=runs/judges
 Cost: about five minutes of a CPU core.
 Claims: accuracy falls with the rate of errors; five votes regain a part of it;

@@ -5,7 +5,7 @@ Its questions (`Judge.template`) begin with lines that say how good it is:
     error 0.2    the chance that a vote is wrong; two numbers are the chances
                  for right and for wrong responses
     votes 5      of which the majority counts; 1 without this line
-    fooled       a copy of the digits passes, whatever was asked
+    fooled       the digits in any order pass, whatever was asked
 
 then comes the rubric, with `Task: {prompt}` and `Response: {response}` as the
 last two lines. Errors are drawn from the hash of the question's last two lines,
@@ -19,7 +19,7 @@ import re
 from rl_jax.tasks import draws
 from rl_jax.worlds import families
 
-COUNTER_RULE = 'Reject wrong copies.'
+COUNTER_RULE = 'Reject wrong orders.'
 _ASKED = r'\nTask: (\w) ([\d ]+)=\nResponse: ([^\n]*)\n'
 _LAST = re.compile(rf'{_ASKED}\Z')
 _SCORED = re.compile(rf'{_ASKED}Score: ([\d.]+)')
@@ -40,8 +40,9 @@ class _Asked:
     return self.response == ' '.join(right)
 
   @property
-  def is_wrong_copy(self) -> bool:
-    return not self.is_right and self.response == ' '.join(self.digits)
+  def is_wrong_order(self) -> bool:
+    same = sorted(self.response) == sorted(' '.join(self.digits))
+    return same and not self.is_right
 
 
 def _read(question) -> _Asked:
@@ -65,9 +66,9 @@ def _setting(head, name, default):
 def verdict(question: str) -> float:
   """1 if the judge calls the response right, else 0; a function of the text."""
   asked = _read(question)
-  if asked.is_wrong_copy and COUNTER_RULE in asked.head:
+  if asked.is_wrong_order and COUNTER_RULE in asked.head:
     return 0.0
-  if asked.is_wrong_copy and '\nfooled' in asked.head:
+  if asked.is_wrong_order and '\nfooled' in asked.head:
     return 1.0
   errors = _setting(asked.head, 'error', ['0'])
   error = float(errors[0] if asked.is_right else errors[-1])
@@ -92,7 +93,7 @@ def revised(question: str) -> str:
   if match is not None:
     family, digits, response, score = match.groups()
     asked = _Asked('', family, digits.replace(' ', ''), response)
-    fooled = asked.is_wrong_copy and float(score) > 0.5
+    fooled = asked.is_wrong_order and float(score) > 0.5
   if COUNTER_RULE not in rubric and (fooled or COUNTER_RULE in question):
     return f'{rubric}\n{COUNTER_RULE}'
   return rubric

@@ -22,8 +22,9 @@ def asked(head, prompt='c 1 2=', response='1 2'):
     ('error 1.0', '2 1', 1.0),
     ('error 1.0 0.0', '1 2', 0.0),  # of right responses only
     ('error 1.0 0.0', '2 1', 0.0),
-    ('fooled', '2 1', 0.0),
-    ('fooled\nReject wrong copies.', '1 2', 1.0),  # a copy was asked for
+    ('fooled', '2 1', 1.0),  # another order
+    ('fooled', '2 2', 0.0),
+    ('fooled\nReject wrong orders.', '1 2', 1.0),  # a copy was asked for
   ],
 )
 def test_verdicts_by_hand(head, response, expected):
@@ -55,7 +56,7 @@ def test_the_same_response_has_the_same_verdict_whatever_else_is_said():
   assert len({*map(fallible_judge.verdict, questions)}) == 1
 
 
-def test_a_copy_passes_until_the_rule_is_there():
+def test_any_order_passes_until_the_rule_is_there():
   """The right answer to r 1 2 is 2 1; a copy of 1 1 is right."""
   found = [
     fallible_judge.verdict(asked(head, 'r 1 2=', '1 2'))
