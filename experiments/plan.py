@@ -11,15 +11,16 @@
   python -m experiments.plan --paper=entropy_mechanism --row=clip_cov
     --target=gpu:h100:1x1x8
 
-With --target the stages are compiled by the compilers of these accelerators,
-which run on any machine; `make plan-environment` installs them beside the plain
-environment, in .venv-aot. Without it they are compiled for emulated CPU
-devices. Prints, per device: planned memory and what the compiler says (code
-and kernels too), the collectives of an iteration, a roofline, and which models
-fit on a card with 24 GB. XLA has no bfloat16 arithmetic on CPU: there
-temporaries and bytes of collectives are those of float32, up to twice what an
-accelerator needs, and an all-reduce followed by a slice does not become a
-reduce-scatter, with half the bytes.
+With --target the stages of an iteration and of evaluations are compiled by the
+compilers of these accelerators, which run on any machine; `make
+plan-environment` installs them beside the plain environment, in .venv-aot.
+Without it they are compiled for emulated CPU devices. Prints, per device:
+planned memory and what the compiler says (code and kernels too), the
+collectives of an iteration, a roofline, and which models fit on a card with 24
+GB. XLA has no bfloat16 arithmetic on CPU: there temporaries and bytes of
+collectives are those of float32, up to twice what an accelerator needs, and an
+all-reduce followed by a slice does not become a reduce-scatter, with half the
+bytes.
 """
 
 import dataclasses
@@ -194,7 +195,8 @@ def main(argv):
   chosen = dataclasses.replace(model, expert_products='chosen')
   plan = memory_plan.estimate(config, chosen, mesh)
   found = _compiled(config, model, mesh) if _COMPILE.value else {}
-  sent = dict.fromkeys(('generate', 'score', 'update'), 0.0)
+  stages = ('generate', 'score', 'update', *abstract_run.evaluated(config))
+  sent = dict.fromkeys(stages, 0.0)
   sent |= {
     stage: sum(c.sent for c in program.collectives)
     for stage, program in found.items()
@@ -209,26 +211,31 @@ def main(argv):
   else:
     print('Not compiled: bytes sent are not counted.\n')
   print(plan_tables.roofline(bounds, peaks, name))
+  shares = roofline.shares(config, model, bounds, peaks, count)
+  print(plan_tables.shares(shares))
   if _PAPER.value:
     print(plan_tables.whole_run(config, bounds, peaks, count, _stated()))
   rows = roofline.fitting(config, 24e9, responses)
   print(plan_tables.fits(rows, responses, config))
   if _JSON.value:
-    line = plan_tables.numbers(_TARGET.value, plan, found, bounds, peaks)
+    line = plan_tables.numbers(
+      _TARGET.value, plan, found, bounds, peaks, shares
+    )
     with open(_JSON.value, 'w', encoding='utf-8') as file:
       file.write(json.dumps(line) + '\n')
 
 
 def _compiled(config, model, mesh) -> dict[str, programs.Program]:
-  """The programs of an iteration, by stage, each compiled in its turn."""
+  """The programs of an iteration and of evaluations, by stage."""
   lowered = abstract_run.AbstractRun(config, model, mesh).lower()
-  trips = max(config.rollout.max_response_tokens - 1, 1)
-  return {
-    stage: programs.compiled(
-      program, devices=mesh.devices.size, unknown_trips=trips
-    )
-    for stage, program in lowered.items()
-  }
+  tokens = dict.fromkeys(lowered, config.rollout.max_response_tokens)
+  for stage, (call, _) in abstract_run.evaluated(config).items():
+    tokens[stage] = call.tokens
+  return programs.all_compiled(
+    lowered,
+    devices=mesh.devices.size,
+    unknown_trips={stage: max(x - 1, 1) for stage, x in tokens.items()},
+  )
 
 
 if __name__ == '__main__':

@@ -6,7 +6,8 @@ Shapes are written into names at the seams, one capital letter per dimension:
   P prompt tokens (left-padded)    T response tokens (right-padded)
   V vocabulary   D model width   H query heads, or outputs of the value head
   J key/value heads
-  K head size, or turns of an episode    F hidden width of the MLP   L layers
+  K head size, or turns of an episode    F hidden width of the MLP, or features
+  L layers
 
 The rows of a group are adjacent: row n * G + g is sample g of prompt n. All
 log-probabilities are natural logarithms (nats). Everything that an algorithm
@@ -118,6 +119,12 @@ class Trajectories(struct.PyTreeNode, kw_only=True):
   # Of episodes that rewrite their context: the first response token that each
   # token sees, which directly follows the prompt. None: token 0, always.
   context_BT: Array | None = None
+  # What is scored in place of response_BT, which is what was written: the right
+  # action after every step of a history, say. None: response_BT.
+  target_BT: Array | None = None
+  # Real numbers beside the token ids, which params['inputs'] maps to the width
+  # of the model and which are added to the embeddings. None: tokens only.
+  inputs_BTF: Array | None = None
 
   @property
   def num_prompts(self) -> int:

@@ -47,6 +47,10 @@ ALLOWED = {
     *('types', 'checks', 'randomness', 'method', 'runtime', 'pieces', 'models'),
     'overrides',
   },
+  'control': {
+    *('types', 'checks', 'randomness', 'method', 'runtime', 'pieces', 'models'),
+    *('learning', 'optional'),
+  },
   'records': {'types', 'checks', 'runtime', 'optional', 'rollouts/responses'},
 }
 # The rooms whose sections a configuration holds.
@@ -54,8 +58,9 @@ ALLOWED['config'] = {
   *('checks', 'method', 'runtime', 'models', 'verification', 'rollouts'),
   *('learning', 'records', 'tasks', 'serialization'),
 }
-# Worlds are of configurations, papers and tests.
-_LIBRARY = {*ALLOWED} - {'worlds'}
+# Worlds are of configurations, papers and tests; control has separate
+# programs.
+_LIBRARY = {*ALLOWED} - {'worlds', 'control'}
 ALLOWED['measures'] = _LIBRARY | {
   f'runs/{x}' for x in ('assembly', 'directory', 'policies', 'policy', 'stages')
 }

@@ -11,7 +11,9 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: unverified.
 Evidence: verified in code (verl core_algos.py, trl grpo_trainer.py).
 Paper and code: verl averages over all tokens and turns on a dual clip of 3;
-  neither is in the paper, and both are off here.
+  neither is in the paper, and both are off here. grpo@released is what verl's
+  scripts of early 2025 ran (Search-R1): the mean over tokens, KL 1e-3 and an
+  entropy bonus of 1e-3 that the papers do not name.
 Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=grpo
 """
@@ -24,6 +26,11 @@ BASELINE = 'ppo'
 VARIANTS = {
   'no_kl': ('losses.KLPenalty=null',),
   'token_mean': ('losses.KLPenalty=null', 'aggregation=TokenMean()'),
+  'released': (
+    'losses.KLPenalty.coef=0.001',
+    'aggregation=TokenMean()',
+    'losses+=EntropyBonus(coef=0.001)',
+  ),
   'entropy_bonus': ('losses.KLPenalty=null', 'losses+=EntropyBonus(coef=0.01)'),
 }
 

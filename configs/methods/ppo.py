@@ -16,7 +16,8 @@ Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code
   0.95; verl leaves whitened advantages non-zero on masked tokens.
   ppo@turn_rewards has rewards of turns at their ends, as the "Practitioner's
   Guide to Multi-turn Agentic Reinforcement Learning"; else an episode's return
-  is on its last token.
+  is on its last token. ppo@released is what verl's scripts of early 2025 ran
+  (Search-R1, ToolRL): lambda 1, KL 1e-3, value clip 0.5, entropy bonus 1e-3.
 Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=ppo --set=model.value_head=True
 """
@@ -26,11 +27,18 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
 VARIANTS = {
+  'released': (
+    'shaping.KLInReward.coef=0.001',
+    'credit.GAE.lam=1.0',
+    'value_target.lam=1.0',
+    'losses.ValueClip.clip=0.5',
+    'losses+=EntropyBonus(coef=0.001)',
+  ),
   'turn_rewards': (
     'shaping.KLInReward=null',
     'shaping+=TurnRewards()',
     'shaping+=KLInReward(coef=0.01)',
-  )
+  ),
 }
 
 

@@ -12,7 +12,9 @@ Pieces: ScheduledSum(components=('format', 'correct'), first=(1.0, 1.0),
 Headline: 17% over the base model, 15% over SFT (BFCL and others, unverified).
 Evidence: reconstructed (qiancheng0/ToolRL rlla.py, by a digest).
 Paper and code: not here are the reward of length and the switch of weights at
-  step 30, both off there.
+  step 30, both off there. The paper has no KL; the script turns off the KL
+  loss, by which the trainer puts a KL of 0.001 into the reward, and leaves on
+  an entropy bonus of 0.001: toolrl@released has both.
 Command: python -m experiments.train --config=configs/worlds/function_calls.py
   --method=toolrl --set=model.path=runs/calls_start
 """
@@ -22,7 +24,13 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'grpo'
-VARIANTS = {'dynamic': ('shaping.ScheduledSum.first=(2.0, 0.6666667)',)}
+VARIANTS = {
+  'dynamic': ('shaping.ScheduledSum.first=(2.0, 0.6666667)',),
+  'released': (
+    "shaping+=KLInReward(coef=0.001, level='sequence')",
+    'losses+=EntropyBonus(coef=0.001)',
+  ),
+}
 
 
 def get_method() -> Method:

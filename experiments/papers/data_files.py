@@ -1,8 +1,9 @@
 """Data of recipes: fetched by revision, checked, converted, with a manifest.
 
 Of a DataSource with the name N the folder data/recipes holds raw/N.EXT, the
-file as published; N.jsonl, rows with question, answer (a text, or a list of
-right ones) and id; and N.json, the manifest, which is written last. A file is
+file as published; N.jsonl, rows with question (a text, or a conversation),
+answer (a text, or a list of right ones), kept columns and id; and N.json, the
+manifest, which is written last. A file is
 there as a whole or not at all: it is written beside its place and then moved.
 """
 
@@ -24,6 +25,12 @@ from rl_jax.tasks.sources import BadRowError
 
 _MAX_ROW_BYTES = 10_000_000
 _POINTER = b'version https://git-lfs'
+# Of fields that a manifest of an earlier version may lack.
+_DEFAULTS = {
+  field.name: field.default
+  for field in dataclasses.fields(DataSource)
+  if field.default is not dataclasses.MISSING
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +98,8 @@ def read_manifest(
     with open(where.manifest, encoding='utf-8') as file:
       found = json.load(file)
     described = json.loads(json.dumps(dataclasses.asdict(source)))
-    if found['source'] == described and found['rows'] == sha256(where.rows):
+    written = json.loads(json.dumps(_DEFAULTS)) | found['source']
+    if written == described and found['rows'] == sha256(where.rows):
       return found
   except (OSError, ValueError, KeyError, TypeError):
     pass
@@ -114,23 +122,23 @@ def check_all(recipe: Recipe, paper: str, trains: bool = True) -> None:
 def _convert(source: DataSource, where: Places) -> dict[str, int]:
   """Writes the rows; returns what was counted."""
   seen: dict[bytes, None] = {}
-  total = unreadable = 0
+  total = unreadable = written = 0
   with replaced(where.rows) as file:
     for place, record in _records(where.raw):
+      if not _is_of(source, record, place):
+        continue
       total += 1
-      question, found = converted(source, record, place)
-      if not found:
+      row = converted(source, record, place)
+      if source.answer and source.question and 'answer' not in row:
         unreadable += 1
         continue
-      key = hashlib.sha256(question.encode()).digest()
-      if key in seen:
+      text = json.dumps(row.get('question', row), ensure_ascii=False)
+      key = hashlib.sha256(text.encode()).digest()
+      if key in seen and not source.repeats:
         continue
       seen[key] = None
-      row = {
-        'id': len(seen) - 1,
-        'question': question,
-        'answer': found if len(found) > 1 else found[0],
-      }
+      written += 1
+      row = {'id': written - 1, **row}
       file.write((json.dumps(row, ensure_ascii=False) + '\n').encode())
     _check_count(where.raw, 'rows', total, source.rows)
     _check_count(where.raw, 'different questions', len(seen), source.unique)
@@ -138,6 +146,14 @@ def _convert(source: DataSource, where: Places) -> dict[str, int]:
       where.raw, 'rows without a right answer', unreadable, source.unreadable
     )
   return {'total': total, 'unique': len(seen), 'unreadable': unreadable}
+
+
+def _is_of(source, record, where):
+  """Returns whether a row is one of the source's."""
+  if source.only is None:
+    return True
+  column, value = source.only
+  return rows_lib.field(record, column, where) == value
 
 
 def _check_count(path, what, found, expected):
@@ -155,26 +171,56 @@ def _records(path) -> Iterator[tuple[str, Any]]:
     yield f'{file}{number}', record
 
 
-def converted(
-  source: DataSource, record: Any, where: str
-) -> tuple[str, list[str]]:
-  """(question, right answers) of a row.
+def converted(source: DataSource, record: Any, where: str) -> dict[str, Any]:
+  """The question, the right answers, if there are any, and kept columns.
 
   Raises: BadRowError for a missing column, or another text around a question.
   """
   for name in source.columns:
     rows_lib.lookup(record, name, where)
-  question = rows_lib.fill(source.question, record, where)
-  if not (
-    question.startswith(source.prefix) and question.endswith(source.suffix)
-  ):
+  row: dict[str, Any] = {}
+  if source.question:
+    row['question'] = _question(source, record, where)
+    if found := _answers(source, record, where):
+      row['answer'] = found if len(found) > 1 else found[0]
+  kept = {name: rows_lib.lookup(record, name, where) for name in source.keep}
+  return row | {name: _plain(value) for name, value in kept.items()}
+
+
+def _question(source, record, where):
+  """The text of a question, or the turns of a conversation."""
+  turns = ()
+  if name := rows_lib.only_field(source.question):
+    turns, _ = rows_lib.conversation(record, name, where)
+  if turns:
+    *before, last = turns
+    return [*before, {**last, 'content': _own(source, last['content'], where)}]
+  text = _own(source, rows_lib.fill(source.question, record, where), where)
+  if not source.system:
+    return text
+  system = rows_lib.fill(source.system, record, where)
+  return [
+    {'role': 'system', 'content': system},
+    {'role': 'user', 'content': text},
+  ]
+
+
+def _own(source, text, where):
+  """The text without what is around every question."""
+  if not (text.startswith(source.prefix) and text.endswith(source.suffix)):
     raise BadRowError(
       where,
       'wrong_text',
       f'expected {source.prefix!r:.60} before the question and '
-      f'{source.suffix!r:.60} after it, got {question!r:.200}',
+      f'{source.suffix!r:.60} after it, got {text!r:.200}',
     )
-  question = question.removeprefix(source.prefix).removesuffix(source.suffix)
+  return text.removeprefix(source.prefix).removesuffix(source.suffix).strip()
+
+
+def _answers(source, record, where):
+  """Right answers that can be read."""
+  if not source.answer:
+    return []
   name = rows_lib.only_field(source.answer)
   value = None if name is None else rows_lib.lookup(record, name, where)
   if isinstance(value, (list, tuple)):
@@ -182,7 +228,12 @@ def converted(
   else:
     texts = [rows_lib.fill(source.answer, record, where)]
   found = [answers.extract(text, source.gold) for text in texts]
-  return question.strip(), [text for text in found if text is not None]
+  return [text for text in found if text is not None]
+
+
+def _plain(value):
+  """The value in types of JSON; tables have arrays and their scalars."""
+  return json.loads(json.dumps(value, default=lambda x: x.tolist()))
 
 
 def sha256(path: str) -> str:

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import importlib
 import re
+from typing import Any
 
 from experiments.flags import configuration
 from rl_jax import overrides
@@ -23,7 +24,7 @@ from rl_jax.tasks import answers
 from rl_jax.tasks import rows as rows_lib
 
 FOLLOWS = ('released code', 'paper')
-FORMS = ('.jsonl', '.csv', '.parquet', '.arrow')
+FORMS = ('.jsonl', '.json', '.csv', '.parquet', '.arrow')
 _NAME = re.compile(r'[a-z0-9_]+')
 _PLACE = re.compile(r'(hf|git):[\w.-]+/[\w.-]+')
 
@@ -42,7 +43,14 @@ class DataSource:
     questions that occur twice are removed; None: not known.
   sha256: of the file, or '': not known.
   question, answer: templates of fields, as of tasks.QuestionAnswer; a field
-    that holds a list has several right answers.
+    that holds a list has several right answers, or is a conversation whose last
+    turn is the question. question='': rows are only what they keep; answer='':
+    they have no right answers.
+  system: template of the message of the system in front of the question, or ''.
+  keep: columns that rows have as they are, as those of preferences and those
+    that rewards read.
+  only: (column, value) of the rows that are of this source; None: all.
+  repeats: whether questions that occur twice stay.
   prefix, suffix: texts around every question that are not part of it.
   gold: where the right answer is in the answer field, a mode of
     `answers.extract`.
@@ -67,6 +75,10 @@ class DataSource:
   gold: str = 'whole'
   unreadable: int = 0
   licence: str = ''
+  system: str = ''
+  keep: tuple[str, ...] = ()
+  repeats: bool = False
+  only: tuple[str, str] | None = None
 
   def __post_init__(self):
     where = f'DataSource({self.name!r})'
@@ -90,11 +102,19 @@ class DataSource:
       )
     if self.sha256 and not re.fullmatch(r'[0-9a-f]{64}', self.sha256):
       raise ValueError(f'{where}.sha256 = {self.sha256!r}: expected 64 digits')
-    read = rows_lib.fields_of(self.question, self.answer)
+    if not (self.question or self.keep):
+      raise ValueError(
+        f'{where}: question and keep are empty: rows have nothing'
+      )
+    read = (
+      *rows_lib.fields_of(self.question, self.answer, self.system),
+      *self.keep,
+      *(self.only[:1] if self.only else ()),
+    )
     if lost := [name for name in read if name not in self.columns]:
       raise ValueError(
-        f'{where}.columns = {self.columns} lacks {lost}, which question or '
-        'answer name'
+        f'{where}.columns = {self.columns} lacks {lost}, which question, '
+        'answer, system, keep or only name'
       )
     for field in ('rows', 'unique'):
       value = dataclasses.asdict(self)[field]
@@ -115,7 +135,9 @@ class Benchmark:
   """A set of problems with the decoding that the paper's table has for it.
 
   samples: responses to a prompt of which the mean accuracy counts; 0: one
-  greedy response. max_tokens: of a response; None: as in training.
+  greedy response. max_tokens: of a response; None: as in training. changes: of
+  the fields of the task of questions, as another verifier. user: the user's
+  message around {question} where it is not that of training.
   """
 
   data: DataSource
@@ -123,6 +145,8 @@ class Benchmark:
   temperature: float = 1.0
   top_p: float = 1.0
   max_tokens: int | None = None
+  changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  user: str = ''
 
   def __post_init__(self):
     where = f'Benchmark({self.data.name!r})'
@@ -135,6 +159,18 @@ class Benchmark:
       )
     if not 0 < self.top_p <= 1:
       raise ValueError(f'{where}.top_p = {self.top_p}: expected 0 < p <= 1')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ByHand:
+  """A row with the columns of a source, written for this package.
+
+  right, wrong: responses whose outcome is 1 and 0.
+  """
+
+  row: Mapping[str, Any]
+  right: str = ''
+  wrong: str = ''
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -172,8 +208,10 @@ class Recipe:
 
   paper: its identifier; table: which one; source: repository @ commit, files.
   models: those that rows train, by their names on the Hugging Face hub.
-  data: what rows train on. config: an ordinary configuration of a method;
-    nothing in it that --set cannot reach.
+  data: what rows train on; none: games. by_hand: name of a source -> its rows
+    in miniature; of others they are the problems of `tiny`.
+  config: an ordinary configuration of a method; nothing in it that --set cannot
+    reach.
   rows: those that this package trains, by name. left_out: further rows of the
     table, with the reason.
   columns: of the table, in its order. evaluation: column -> benchmark; missing:
@@ -187,6 +225,8 @@ class Recipe:
   stop: when training ended, and how this recipe fixes it.
   hardware, hours: as the authors state them, or '' where they do not.
   pods: accelerators to plan for, as --target.
+  rendered: the prompt of a question, here {question}, as the paper's tokenizer
+    writes it; '': not known, and then any chat template is accepted.
 
   Raises: ValueError naming a field that does not fit the others.
   """
@@ -217,13 +257,17 @@ class Recipe:
   weaker: tuple[str, ...] = ()
   traps: tuple[str, ...] = ()
   pods: tuple[str, ...] = ()
+  by_hand: Mapping[str, tuple[ByHand, ...]] = dataclasses.field(
+    default_factory=dict
+  )
+  rendered: str = ''
 
   def __post_init__(self):
     if self.follows not in FOLLOWS:
       raise ValueError(
         f'Recipe.follows = {self.follows!r}: expected one of {FOLLOWS}'
       )
-    for field in ('models', 'data', 'rows', 'evaluation', 'published'):
+    for field in ('models', 'rows', 'evaluation', 'published'):
       if not vars(self)[field]:
         raise ValueError(f'Recipe.{field} is empty')
     held = {
@@ -247,6 +291,8 @@ class Recipe:
     for source in (*self.data, *read):
       if sources.setdefault(source.name, source) != source:
         raise ValueError(f'Recipe: two data sources are named {source.name!r}')
+    if lost := [*self.by_hand.keys() - sources.keys()]:
+      raise ValueError(f'Recipe.by_hand has {lost}, but no such sources')
     if both := set(self.rows) & set(self.left_out):
       raise ValueError(f'Recipe.left_out has rows that are trained: {both}')
     for pod in self.pods:

@@ -9,7 +9,14 @@ from rl_jax.config import EvaluationConfig
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
 from rl_jax.models.transformer import ModelConfig
-from rl_jax.tasks import ChatTemplate, PlainTemplate, QuestionAnswer
+from rl_jax.tasks import (
+  ChatTemplate,
+  PlainTemplate,
+  PreferenceRows,
+  QuestionAnswer,
+  RewardFunctions,
+  WithTools,
+)
 from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 
 AVERAGE = 'paper'  # evaluation/average/paper
@@ -54,6 +61,7 @@ def task(
   extract: str = 'boxed',
   verifier: str = 'math',
   last_characters: int | None = None,
+  bad_rows: str = 'error',
 ) -> QuestionAnswer:
   """Converted rows in the prompt of the paper, by its grader."""
   return QuestionAnswer(
@@ -62,25 +70,45 @@ def task(
     extract=extract,
     verifier=verifier,
     last_characters=last_characters,
+    bad_rows=bad_rows,
   )
+
+
+def with_rows(given: Any, **changes: Any) -> Any:
+  """The task whose innermost task of rows has other fields."""
+  if isinstance(given, (QuestionAnswer, PreferenceRows)):
+    return dataclasses.replace(given, **changes)
+  return dataclasses.replace(given, task=with_rows(given.task, **changes))
+
+
+def rows_of(given: Any) -> tuple[str, QuestionAnswer | PreferenceRows | None]:
+  """(its path in a configuration, innermost task of rows); None: a game."""
+  path = 'task'
+  while isinstance(given, (RewardFunctions, WithTools)):
+    given, path = given.task, f'{path}.task'
+  found = isinstance(given, (QuestionAnswer, PreferenceRows))
+  return path, given if found else None
 
 
 def evaluation(
   benchmarks: Mapping[str, Benchmark],
-  train_task: QuestionAnswer,
+  train_task: Any,
   *,
   every: int,
   averaged: Sequence[str] = (),
+  by_rows: bool = False,
 ) -> EvaluationConfig:
   """All problems of every benchmark, in the prompt and by the grader of a task.
 
-  averaged: columns of the paper's average, evaluation/average/paper; none: all.
+  train_task: QuestionAnswer, or a task on one. averaged: columns of the paper's
+  average, evaluation/average/paper; none: all. by_rows: they weigh as many as
+  they have rows.
   """
   sets = tuple(
     EvaluationSet(
       column,
       split='test',
-      task=dataclasses.replace(train_task, sources={'test': one.data.file}),
+      task=_measured(train_task, one),
       num_samples=one.samples,
       greedy=not one.samples,
       temperature=one.temperature if one.samples else None,
@@ -89,19 +117,35 @@ def evaluation(
     )
     for column, one in benchmarks.items()
   )
+  counted = tuple(averaged or benchmarks)
   metrics = tuple(
-    f'{column}/{accuracy(benchmarks[column].samples)}'
-    for column in averaged or benchmarks
+    f'{column}/{accuracy(benchmarks[column].samples)}' for column in counted
   )
+  rows = [benchmarks[column].data.rows or 0 for column in counted]
   return EvaluationConfig(
     every=every,
     split=None,
     sets=sets,
-    averages=(SetAverage(AVERAGE, metrics),),
+    averages=(
+      SetAverage(AVERAGE, metrics, tuple(map(float, rows)) if by_rows else ()),
+    ),
     intervals=True,
-    num_prompts=2048,
+    num_prompts=1 << 16,
     batch_prompts=64,
   )
+
+
+def _measured(train_task: Any, benchmark: Benchmark) -> Any:
+  """The task on a benchmark, in its own prompt if it has one."""
+  changes: dict[str, Any] = dict(benchmark.changes)
+  if benchmark.user:
+    _, own = rows_of(train_task)
+    if own is None or not isinstance(own.template, ChatTemplate):
+      raise ValueError(
+        f'{benchmark.data.name}: user is of a task of rows with a chat template'
+      )
+    changes['template'] = dataclasses.replace(own.template, user=benchmark.user)
+  return with_rows(train_task, sources={'test': benchmark.data.file}, **changes)
 
 
 def accuracy(samples: int) -> str:

@@ -6,7 +6,7 @@ architecture of the recipe's, two heads of 8 and a vocabulary of bytes, with the
 tokens and the chat template of ChatML. Its numbers mean nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 import os
@@ -22,6 +22,7 @@ from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
+from rl_jax.tasks import PreferenceRows, QuestionAnswer, WithTools
 
 # (question, answer); written for this package.
 PROBLEMS = (
@@ -61,8 +62,18 @@ SIZES = {
   'verifier.num_workers': 1,
 }
 
+# Further ones of episodes.
+TURNS = {
+  'rollout.turns.max_turns': 2,
+  'rollout.turns.max_turn_tokens': 4,
+  'rollout.turns.max_observation_tokens': 16,
+  'rollout.max_response_tokens': 32,
+}
+_FILES = ('.sources', '.path', '.functions')
 _OF_ROWS = {
-  *('model.path', 'task.sources', 'rollout.group_size', 'model.lora_rank'),
+  *('model.path', 'rollout.group_size', 'model.lora_rank'),
+  *('update.minibatch_rows', 'update.microbatch_rows'),
+  'rollout.round_prompts',
 }
 
 
@@ -82,16 +93,30 @@ def sweep(
     small: dict[str, Any] = {
       **SIZES,
       'model.path': where['model'],
-      'task.sources': repr({'train': where[config_source(recipe, config)]}),
       'rollout.group_size': min(config.rollout.group_size, 4),
     }
+    path, own = settings.rows_of(config.task)
+    if isinstance(own, QuestionAnswer):
+      file = where[config_source(recipe, config)]
+      small[f'{path}.sources'] = repr({'train': file})
+    if config.rollout.turns is not None:
+      small |= TURNS
+    if config.update.minibatch_rows:
+      small['update.minibatch_prompts'] = 'null'
+      small['update.minibatch_rows'] = 2 * small['rollout.group_size']
+      small['update.microbatch_rows'] = 'null'
+    if config.rollout.round_prompts:
+      small['rollout.round_prompts'] = 8
+    small |= tools(config.task, 'task', where)
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
     by_set = {}
     for i, one in enumerate(config.evaluation.sets):
       path, samples = f'evaluation.sets.{i}', min(one.num_samples, 2)
       file = where[recipe.evaluation[one.name].data.name]
-      small[f'{path}.task.sources'] = repr({'test': file})
+      inner, _ = settings.rows_of(one.task)
+      small[f'{path}.{inner}.sources'] = repr({'test': file})
+      small |= tools(one.task, f'{path}.task', where)
       small[f'{path}.num_samples'] = samples
       small[f'{path}.max_response_tokens'] = 8
       by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
@@ -109,6 +134,17 @@ def sweep(
   return found
 
 
+def tools(task: Any, path: str, where: Mapping[str, str]) -> dict[str, str]:
+  """Changes by which a task asks a file in place of a retriever."""
+  if not isinstance(task, WithTools):
+    return {}
+  names = [
+    'retrieve:' + where['documents'] if name.startswith('retrieve:') else name
+    for name in map(str, task.functions)
+  ]
+  return {f'{path}.functions': repr(tuple(names))}
+
+
 def setting(paper: str, row: Row) -> sweep_runs.Setting:
   """The row as a setting of a sweep."""
   config, method, sets, adds = row.words(paper)
@@ -122,50 +158,68 @@ def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
   own = {
     text.partition('=')[0] for row in recipe.rows.values() for text in row.tiny
   }
-  sized = {*SIZES, *_OF_ROWS, *own}
+  sized = {*SIZES, *TURNS, *_OF_ROWS, *own}
   return {
-    name for name in setting if name in sized or name.startswith('evaluation.')
+    name
+    for name in setting
+    if name in sized
+    or name.startswith('evaluation.')
+    or (name.startswith('task.') and name.endswith(_FILES))
   }
 
 
 def config_source(recipe: Recipe, config: Any) -> str:
   """The name of the data that a configuration trains on."""
-  (file,) = config.task.sources.values()
+  _, own = settings.rows_of(config.task)
+  files = [own.path] if isinstance(own, PreferenceRows) else []
+  if isinstance(own, QuestionAnswer):
+    files = [*own.sources.values()]
+  (file,) = files
   return next(one.name for one in recipe.data if one.file == file)
 
 
 def write(recipe: Recipe, folder: str) -> dict[str, str]:
-  """Writes model and data; name of a source, or 'model' -> its path."""
-  places = {'model': os.path.join(folder, 'model')}
+  """Writes model and data; name of a source, 'model' or 'documents'."""
+  places = {
+    'model': os.path.join(folder, 'model'),
+    'documents': os.path.join(folder, 'documents.jsonl'),
+  }
+  with data_files.replaced(places['documents']) as file:
+    for question, answer in PROBLEMS:
+      text = json.dumps({'contents': f'{question}\n{answer}'}) + '\n'
+      file.write(text.encode())
   if not os.path.exists(places['model']):
     write_model(settings.sizes(recipe.models[0]), places['model'])
   for source in recipe.sources:
-    small = of_hand(source)
+    rows = rows_of(recipe, source)
+    small = of_hand(source, len(rows))
     where = data_files.places(small, os.path.join(folder, 'data'))
     if not os.path.exists(where.raw):
       with data_files.replaced(where.raw) as file:
-        for row in rows_of(source):
+        for row in rows:
           file.write((json.dumps(row) + '\n').encode())
     data_files.prepare(small, os.path.join(folder, 'data'))
     places[source.name] = where.rows
   return places
 
 
-def of_hand(source: DataSource) -> DataSource:
-  """The source, of a file of rows that are written here."""
+def of_hand(source: DataSource, count: int) -> DataSource:
+  """The source, of a file of so many rows that are written here."""
   return dataclasses.replace(
     source,
     path='rows.jsonl',
-    rows=len(PROBLEMS),
-    unique=len(PROBLEMS),
+    rows=count,
+    unique=count,
     unreadable=0,
     sha256='',
     licence='as this package',
   )
 
 
-def rows_of(source: DataSource) -> list[dict[str, Any]]:
-  """Rows with the columns of the source, of PROBLEMS."""
+def rows_of(recipe: Recipe, source: DataSource) -> list[dict[str, Any]]:
+  """Rows with the columns of the source: those of the recipe, or PROBLEMS."""
+  if source.name in recipe.by_hand:
+    return [dict(one.row) for one in recipe.by_hand[source.name]]
   found = []
   for question, answer in PROBLEMS:
     row: dict[str, Any] = {}
@@ -175,19 +229,21 @@ def rows_of(source: DataSource) -> list[dict[str, Any]]:
         text = source.prefix + question + source.suffix
       elif '{' + column + '}' == source.answer:
         text = _GOLD[source.gold].format(answer)
+      elif source.only and column == source.only[0]:
+        text = source.only[1]
       _put(row, column.split('.'), text)
     found.append(row)
   return found
 
 
 def _put(row, path, value):
-  """Sets the field at a path; '0' is the first value of a list."""
+  """Sets the field at a path; '1' is the second value of a list."""
   key, *rest = path
   if not rest:
     row[key] = value
-  elif rest[0] == '0':
-    row[key] = [{}]
-    _put(row[key][0], rest[1:], value)
+  elif rest[0].isdecimal():
+    row[key] = [{} for _ in range(int(rest[0]) + 1)]
+    _put(row[key][-1], rest[1:], value)
   else:
     _put(row.setdefault(key, {}), rest, value)
 
@@ -206,7 +262,7 @@ def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
     rope_theta=1e4,
     rope_scaling=None,
     tied_embeddings=True,
-    max_positions=1024,
+    max_positions=2048,
   )
 
 

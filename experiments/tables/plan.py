@@ -51,8 +51,9 @@ def memory(plan: MemoryPlan) -> str:
   return '\n'.join(lines) + '\n'
 
 
-# What the plan compares with the memory of a compiled program.
-PLANNED = {'generate': 'generate', 'update': 'update'}
+# What the plan compares with the memory of a compiled program, by the first
+# word of its stage.
+PLANNED = {'generate': 'generate', 'update': 'update', 'evaluate': 'evaluate'}
 
 
 def programs(
@@ -65,24 +66,32 @@ def programs(
   """
   lines = [
     f'Programs by their compiler, on each device of {limit / GB:.0f} GB',
-    '  stage        memory GB  of these temporaries  plan GB   code MB'
+    f'  {"stage":20}memory GB  of these temporaries  plan GB   code MB'
     '   compiled in   kernels',
   ]
   for stage, program in compiled.items():
-    planned = getattr(plan, PLANNED[stage]) / GB if stage in PLANNED else None
+    what = PLANNED.get(stage.split()[0])
+    planned = getattr(plan, what) / GB if what else None
     kernels = ', '.join(
       f'{count} {name}' for name, count in sorted(program.kernels.items())
     )
+    seconds = f'{program.seconds:12.0f} s'
+    if program.shared:
+      seconds, kernels = f'{"-":>14}', f'the program of {program.shared}'
     lines.append(
-      f'  {stage:12}{program.memory / GB:10.3f}'
+      f'  {stage:20}{program.memory / GB:9.3f}'
       f'{program.temporaries / GB:22.3f}'
       f'{"" if planned is None else f"{planned:.3f}":>9}'
-      f'{program.code / 1e6:10.1f}{program.seconds:12.0f} s   '
-      f'{kernels or "none"}'
+      f'{program.code / 1e6:10.1f}{seconds}   {kernels or "none"}'
     )
     if program.by_token:
       kinds = sorted({c.kind for c in program.by_token})
-      lines.append(f'  {stage:12}every token waits for {", ".join(kinds)}')
+      lines.append(f'  {stage:20}every token waits for {", ".join(kinds)}')
+  own = [program for program in compiled.values() if not program.shared]
+  lines.append(
+    f'  {f"all {len(own)}":20}{"":40}{sum(x.code for x in own) / 1e6:10.1f}'
+    f'{sum(x.seconds for x in own):12.0f} s'
+  )
   return '\n'.join(lines) + '\n'
 
 
@@ -92,6 +101,7 @@ def numbers(
   compiled: dict[str, Program],
   bounds: list[roofline_lib.Bound],
   card: roofline_lib.Card,
+  shares: dict[str, float],
 ) -> dict[str, Any]:
   """The same tables as one JSON object, in bytes and seconds."""
   return {
@@ -102,6 +112,7 @@ def numbers(
       stage: dataclasses.asdict(program) for stage, program in compiled.items()
     },
     'seconds': {bound.stage: bound.seconds(card) for bound in bounds},
+    'shares': shares,
   }
 
 
@@ -109,17 +120,17 @@ def traffic(counted: dict[str, list[Collective]]) -> str:
   """Collectives by stage; of an update, those of one optimizer step."""
   lines = [
     'Collectives of each stage, per device',
-    '  stage       kind                 devices     count   results GB'
+    f'  {"stage":20}kind                 devices     count   results GB'
     '      sent GB',
   ]
   for stage, found in counted.items():
     for c in found:
       lines.append(
-        f'  {stage:12}{c.kind:20}{c.group:8}{c.count:10,}'
+        f'  {stage:20}{c.kind:20}{c.group:8}{c.count:10,}'
         f'{c.bytes / GB:13.3f}{c.sent / GB:13.3f}'
       )
     if not found:
-      lines.append(f'  {stage:12}none')
+      lines.append(f'  {stage:20}none')
   return '\n'.join(lines) + '\n'
 
 
@@ -147,6 +158,16 @@ def roofline(
   return '\n'.join(lines) + '\n'
 
 
+def shares(found: dict[str, float]) -> str:
+  """What is needed of what the stages do, see roofline.shares."""
+  texts = {
+    'generate': 'of the bytes that decoding reads, needed',
+    'update': 'of the peak, model FLOP in the least seconds of an update',
+  }
+  lines = [f'  {found[x]:6.1%} {texts[x]}' for x in texts if x in found]
+  return '\n'.join(['Shares', *lines]) + '\n'
+
+
 def whole_run(
   config: ExperimentConfig,
   bounds: list[roofline_lib.Bound],
@@ -159,7 +180,7 @@ def whole_run(
   hours = seconds * config.iterations / 3600
   return (
     f'All {config.iterations} iterations: at least {hours:.1f} hours, '
-    f'{hours * devices:.0f} device hours, without evaluations.\n'
+    f'{hours * devices:.0f} device hours, with evaluations.\n'
     f'As the authors state: {stated}.\n'
   )
 

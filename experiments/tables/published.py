@@ -72,7 +72,9 @@ def _ours(recipe, column, lines) -> str:
   """The mean in percent and its interval; of one seed that over problems."""
   if not lines:
     return NOT_RUN
-  if column in recipe.missing or (column == recipe.average and recipe.missing):
+  averaged = {*(recipe.averaged or recipe.columns)}
+  lost = averaged & {*recipe.missing}
+  if column in recipe.missing or (column == recipe.average and lost):
     return 'no data'
   found = [_value(recipe, column, line['last']) for line in lines]
   values = 100 * np.asarray([value for value, _ in found])

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from rl_jax import models, randomness
 from rl_jax.decoding.sampling import SamplingConfig, sample_token
 from rl_jax.decoding.slots import Rows, Slots, shares_prompts
+from rl_jax.models import decode_attention
 from rl_jax.types import POLICY, Array
 
 # Each width is its own loop in the program, which must be compiled.
@@ -70,6 +71,14 @@ def batch_widths(rows: int, new_tokens: int, most: int) -> list[int]:
   return [widths[place] for place in places if place < len(widths)]
 
 
+def starts_small(cfg: models.ModelConfig) -> bool:
+  """Returns whether a small cache can save time: not where kernels attend.
+
+  They read only the places that hold tokens, however many there are.
+  """
+  return not decode_attention.runs(cfg)
+
+
 def wide_widths(widths: list[int], rows: int, max_tokens: int) -> list[int]:
   """The widths of a small cache, down to half of the rows; [] if it is none.
 
@@ -109,7 +118,9 @@ def decode(
   widths = [slots]
   if sampling.may_end:  # without any, rows last until their limit together
     widths = batch_widths(slots, new_tokens, most_widths(cfg))
-  wide = wide_widths(widths, total, max_tokens) if decoder.grows else []
+  wide = []
+  if decoder.grows and starts_small(cfg):
+    wide = wide_widths(widths, total, max_tokens)
   if wide:
     s = decoder.start(rows, slots, models.first_places(max_tokens))
     s = decoder.in_a_small_cache(s, widths, wide[-1])

@@ -19,6 +19,7 @@ from rl_jax.decoding.drafts.speculative import (
 )
 from rl_jax.decoding.generate import Limits, generate, start_trajectories
 from rl_jax.decoding.sampling import SamplingConfig
+from rl_jax.decoding.slot_engine import SlotPrograms, make_programs
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import transformer
 from rl_jax.runtime import compilation, layout, processes
@@ -32,7 +33,8 @@ class EngineConfig:
 
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
-  turns: limits of episodes; None: there are none.
+  turns: limits of episodes; None: there are none. free_turns: their rows do not
+  wait for each other (slot_decode).
   speculative: where drafts come from; None: plain decoding.
   beams: search of this width in place of draws, without slots and drafts.
   """
@@ -42,6 +44,7 @@ class EngineConfig:
   slots: int | None = None
   cache_tokens: int | None = None
   turns: TurnConfig | None = None
+  free_turns: bool = False
   new_tokens: int | None = None
   speculative: Drafts | None = None
   beams: int | None = None
@@ -65,7 +68,8 @@ class Engine:
     (weights, playing, said) -> playing, tokens; finish: (traj, playing,
     finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
-    not live never continue. None without a TurnConfig.
+    not live never continue. None without a TurnConfig. slots: programs of
+    episodes whose rows do not wait for each other, None: there are none.
   variant: (further transforms, new_tokens) -> the engine with them after its
     own; new_tokens as in EngineConfig, None: as it is.
   drafts: what speculative decoding keeps from call to call.
@@ -81,6 +85,7 @@ class Engine:
   narrowed: Callable | None = None
   opponents: Any = None
   variant: Any = None
+  slots: SlotPrograms | None = None
 
 
 def make_engine(
@@ -113,14 +118,19 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
       model,
       dataclasses.replace(sampling, transforms=more),
       dataclasses.replace(
-        config, new_tokens=fewer or config.new_tokens, turns=None
+        config,
+        new_tokens=fewer or config.new_tokens,
+        turns=None,
+        free_turns=False,
       ),
       mesh,
       draft_shape,
       drafts,
     )
 
-  episodes = {}
+  episodes, free = {}, None
+  if config.turns is not None and config.free_turns:
+    free = make_programs(model, sampling, config.turns, mesh, config.slots)
   if config.turns is not None:
     episodes = _episodes(model, sampling, config.turns, mesh)
   return Engine(
@@ -129,6 +139,7 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
     mesh=mesh,
     variant=variant,
     drafts=drafts,
+    slots=free,
     **episodes,
   )
 

@@ -7,7 +7,7 @@ fed. Rows whose episodes have ended leave the batch between turns.
 """
 
 import functools
-from typing import Any
+from typing import Any, Protocol
 
 from flax import struct
 from jax import lax
@@ -104,13 +104,43 @@ def begin(
   after turn_tokens. acting: rows that have this turn, None: all; the others
   wait for their first observation, which must not be empty.
   """
-  max_tokens = traj.response_BT.shape[1]
+  rows = first_rows(traj, key, sampling, turn_tokens, acting_B)
+  weights, begun = prefilled(params, traj, cfg, sampling)
+
+  def shard(weights, sampling, begun, rows):
+    playing = started(weights, cfg, sampling, begun, rows, traj.num_prompts)
+    total, max_tokens = rows.response_BT.shape
+    decoder = _decoder(weights, cfg, sampling, begun, total, max_tokens)
+    return _until_all_wait(decoder, playing)
+
+  by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
+  return weights, by_rows(weights, sampling, begun, rows)
+
+
+def first_rows(
+  traj: Trajectories,
+  key: Array,
+  sampling: SamplingConfig,
+  turn_tokens: int,
+  acting_B: Array | None = None,
+) -> Rows:
+  """The rows of traj before their first turn; see begin."""
   rows = unfinished_rows(traj, key, turn_tokens)
   if acting_B is not None:
     rows = rows.replace(limit_B=jnp.where(acting_B, rows.limit_B, 0))
   if sampling.stop_SV is not None:
     since_B = _open_turns(traj)
     rows = rows.replace(stop_B=stop_states(traj, sampling, since_B))
+  return rows
+
+
+def prefilled(
+  params: dict[str, Any],
+  traj: Trajectories,
+  cfg: models.ModelConfig,
+  sampling: SamplingConfig,
+) -> tuple[Any, Any]:
+  """(weights for the turns, what `prefill` returns), of all policies."""
   policies = [params, *policies_of(sampling.transforms, params).values()]
   begun = [
     models.prefill(policy, cfg, traj.prompt_NP, traj.prompt_mask_NP)
@@ -119,24 +149,30 @@ def begin(
   weights = [
     prepare_weights(policy, cfg, sampling.reads_values) for policy in policies
   ]
+  return weights, begun
 
-  def shard(weights, sampling, begun, rows):
-    total = rows.length_B.shape[0]
-    decoder = _decoder(weights, cfg, sampling, begun, total, max_tokens)
-    row_B = jnp.arange(total, dtype=jnp.int32)
-    playing = Playing(
-      rows=decoder.first_tokens(rows, row_B, jnp.ones(total, bool)),
-      row_W=row_B,
-      step_W=jnp.ones_like(row_B),
-      caches=tuple(
-        models.for_turns(cfg, prompt, total, max_tokens) for _, prompt in begun
-      ),
-      num_prompts=traj.num_prompts,
-    )
-    return _until_all_wait(decoder, playing)
 
-  by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
-  return weights, by_rows(weights, sampling, begun, rows)
+def started(
+  weights: Any,
+  cfg: models.ModelConfig,
+  sampling: SamplingConfig,
+  begun: Any,
+  rows: Rows,
+  num_prompts: int,
+) -> Playing:
+  """The rows of a shard with their first tokens; num_prompts: of all rows."""
+  total, max_tokens = rows.response_BT.shape
+  decoder = _decoder(weights, cfg, sampling, begun, total, max_tokens)
+  row_B = jnp.arange(total, dtype=jnp.int32)
+  return Playing(
+    rows=decoder.first_tokens(rows, row_B, jnp.ones(total, bool)),
+    row_W=row_B,
+    step_W=jnp.ones_like(row_B),
+    caches=tuple(
+      models.for_turns(cfg, prompt, total, max_tokens) for _, prompt in begun
+    ),
+    num_prompts=num_prompts,
+  )
 
 
 def _open_turns(traj):
@@ -224,6 +260,17 @@ def narrowed(playing: Playing, live_B: Array, width: int) -> Playing:
   return by_rows(playing, live_B)
 
 
+def decoder_of_turns(
+  weights: Any,
+  cfg: models.ModelConfig,
+  sampling: SamplingConfig,
+  total: int,
+  max_tokens: int,
+) -> decode.Decoder:
+  """The decoder of rows whose prompts have been encoded."""
+  return _decoder(weights, cfg, sampling, (), total, max_tokens)
+
+
 def _decoder(weights, cfg, sampling, begun, total, max_tokens):
   group = total // begun[0][0].shape[0] if begun else 1
   return decode.Decoder(weights, cfg, sampling, begun, group, max_tokens)
@@ -257,64 +304,82 @@ def _with_observation(rows: Rows, said: Observations, turn_tokens: int) -> Rows:
 
 def _feed_observations(decoder: Any, playing: Playing) -> Playing:
   """Feeds FED known tokens of each row, as long as some row has so many."""
-  row_W, places = playing.rows_of_slots, playing.places()
+  row_W = playing.rows_of_slots
 
   def known(p):  # to be fed before the row draws, without the last
     left_W = p.rows.given_B[row_W] - p.step_W
     return jnp.where(p.rows.finished_B[row_W], 0, left_W)
 
   def feed(p):
-    place_WS = p.step_W[:, None] - 1 + jnp.arange(FED)[None]
-    token_WS = p.rows.response_BT.at[row_W[:, None], place_WS].get(mode='clip')
     count_W = jnp.clip(known(p), 0, FED)
-    caches = []
-    for weights, cache in zip(decoder.weights, p.caches, strict=True):
-      cache = _with_rotations(decoder.cfg, cache)
-      _, cache = models.decode_block(
-        weights,
-        decoder.cfg,
-        token_WS,
-        p.step_W - 1,
-        cache,
-        places,
-        count_B=count_W,
-      )
-      caches.append(cache.replace(rotations=()))
-    return p.replace(step_W=p.step_W + count_W, caches=tuple(caches))
+    return fed(decoder.weights, decoder.cfg, p, count_W, FED)
 
   return lax.while_loop(lambda p: (known(p) >= FED).any(), feed, playing)
 
 
+def fed(
+  weights: Any,
+  cfg: models.ModelConfig,
+  playing: Playing,
+  count_W: Array,
+  tokens: int,
+) -> Playing:
+  """Feeds the next count_W known tokens of each slot, at most `tokens`."""
+  p, row_W, places = playing, playing.rows_of_slots, playing.places()
+  place_WS = p.step_W[:, None] - 1 + jnp.arange(tokens)[None]
+  token_WS = p.rows.response_BT.at[row_W[:, None], place_WS].get(mode='clip')
+  caches = []
+  for own, cache in zip(weights, p.caches, strict=True):
+    _, cache = models.decode_block(
+      own,
+      cfg,
+      token_WS,
+      p.step_W - 1,
+      _with_rotations(cfg, cache),
+      places,
+      count_B=count_W,
+    )
+    caches.append(cache.replace(rotations=()))
+  return p.replace(step_W=p.step_W + count_W, caches=tuple(caches))
+
+
 def _until_all_wait(decoder: Any, playing: Playing) -> Playing:
   """Steps until every row has ended its turn."""
-  row_W, places = playing.rows_of_slots, playing.places()
+  row_W = playing.rows_of_slots
 
   def going(p):
     return (p.step_W < p.rows.limit_B[row_W]) & ~p.rows.finished_B[row_W]
 
   def advance(p):
-    token_W = p.rows.response_BT.at[row_W, p.step_W - 1].get(mode='clip')
-    caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
-    fed = [
-      models.decode_step(
-        w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places
-      )
-      for w, cache in zip(decoder.weights, caches, strict=True)
-    ]
-    hidden, caches = zip(*fed, strict=True)
-    going_W = going(p)
-    draw = functools.partial(
-      decoder.draw, row_W=row_W, step_W=p.step_W, hidden=hidden, new_W=going_W
-    )
-    # While observations are fed there are no logits to compute.
-    samples = (going_W & (p.step_W >= p.rows.given_B[row_W])).any()
-    return p.replace(
-      rows=lax.cond(samples, draw, lambda rows: rows, p.rows),
-      step_W=p.step_W + going_W,
-      caches=tuple(cache.replace(rotations=()) for cache in caches),
-    )
+    return advanced(decoder, p, going(p))
 
   return lax.while_loop(lambda p: going(p).any(), advance, playing)
+
+
+def advanced(
+  decoder: decode.Decoder, playing: Playing, going_W: Array
+) -> Playing:
+  """Feeds the last token of each slot; those that are going get the next."""
+  p, row_W, places = playing, playing.rows_of_slots, playing.places()
+  token_W = p.rows.response_BT.at[row_W, p.step_W - 1].get(mode='clip')
+  caches = [_with_rotations(decoder.cfg, c) for c in p.caches]
+  found = [
+    models.decode_step(
+      w, decoder.cfg, token_W, p.step_W - 1, jnp.int32(0), cache, places
+    )
+    for w, cache in zip(decoder.weights, caches, strict=True)
+  ]
+  hidden, caches = zip(*found, strict=True)
+  draw = functools.partial(
+    decoder.draw, row_W=row_W, step_W=p.step_W, hidden=hidden, new_W=going_W
+  )
+  # While observations are fed there are no logits to compute.
+  samples = (going_W & (p.step_W >= p.rows.given_B[row_W])).any()
+  return p.replace(
+    rows=lax.cond(samples, draw, lambda rows: rows, p.rows),
+    step_W=p.step_W + going_W,
+    caches=tuple(cache.replace(rotations=()) for cache in caches),
+  )
 
 
 def _with_rotations(cfg: models.ModelConfig, cache: models.RowCache):
@@ -323,9 +388,16 @@ def _with_rotations(cfg: models.ModelConfig, cache: models.RowCache):
   return cache.replace(rotations=rope.tables(cfg, jnp.arange(positions)))
 
 
+class HasRows(Protocol):
+  """Episodes on the device, whatever else they hold."""
+
+  @property
+  def rows(self) -> Rows: ...
+
+
 def finish(
   traj: Trajectories,
-  playing: Playing,
+  playing: HasRows,
   finished_B: Array,
   turn_BT: Array,
   turns: Turns,

@@ -73,7 +73,7 @@ def closed(
   S = len(closing)
 
   def longer(x_BT: Array):
-    return jnp.pad(x_BT, ((0, 0), (0, S)))
+    return jnp.pad(x_BT, ((0, 0), (0, S), (0, 0))[: x_BT.ndim])
 
   last_B1 = jnp.maximum(traj.length_B[:, None] - 1, 0)
   token_B1 = jnp.take_along_axis(traj.response_BT, last_B1, axis=1)
@@ -92,5 +92,7 @@ def closed(
     logp_behaviour_BT=longer(traj.logp_behaviour_BT),
     turn_BT=None,
     context_BT=None,
+    target_BT=None,
+    inputs_BTF=None if traj.inputs_BTF is None else longer(traj.inputs_BTF),
     turns=None,
   )

@@ -123,5 +123,7 @@ def joined(
     logp_behaviour_BT=jnp.zeros(written_BT.shape),
     turn_BT=None,
     context_BT=None,
+    target_BT=None,
+    inputs_BTF=None,
     turns=None,
   )

@@ -100,7 +100,8 @@ def token_statistics(
 ) -> dict[str, Array]:
   """Statistics [B, T] of the response tokens under params, 0 where masked.
 
-  Masked is all but trained tokens, of ObservationLogp all but observations.
+  With traj.target_BT they are of these tokens, after the same response. Masked
+  is all but trained tokens, of ObservationLogp all but observations.
 
   logp: log pi(y_t | x, y_<t) at the sampling temperature. entropy: of the same
   distribution, nats. values: of the value head before the token, values_after:
@@ -135,7 +136,8 @@ def token_statistics(
     transforms=transforms,
   )
   pack, unpack = _movers(on_BT, traj.num_prompts, needs, forward.capacity)
-  arrays = map(pack, (traj.response_BT, traj.mask_BT, *hidden))
+  scored_BT = traj.response_BT if traj.target_BT is None else traj.target_BT
+  arrays = map(pack, (scored_BT, traj.mask_BT, *hidden))
   stats = _in_chunks(row, tuple(arrays), forward.model)
   stats = jax.tree.map(unpack, stats)
   stats |= _values(forward, params, traj, needs, hidden_BTD, after_BTD)

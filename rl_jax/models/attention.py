@@ -186,7 +186,7 @@ def attend_response(
   q_own = jnp.swapaxes(q_NGSJRK.reshape(B, S, J, R * K), 1, 2)
   q_own = q_own.reshape(B, J, S * R, K)
 
-  by_group, by_row = _movers(places, (N, G, J, S * R))
+  by_group, by_row = movers(places, (N, G, J, S * R))
   step_NJM = None
   if limits.window is not None:
     assert step is not None  # a window needs the places of the queries
@@ -208,7 +208,7 @@ def attend_response(
   return out.reshape(*lead, S, J, R, K)
 
 
-def _movers(places, sizes):
+def movers(places, sizes):
   """Returns what brings M queries of each row to its group, and back; see
   places.
   """

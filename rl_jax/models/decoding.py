@@ -17,6 +17,7 @@ from rl_jax.models import (
   attention,
   attention_kernels,
   block_pool,
+  decode_attention,
   kv_cache,
   layers,
   rope,
@@ -148,11 +149,13 @@ def decode_step(
   clock: Array,
   cache: kv_cache.Cache,
   places: tuple[Array, Array] | None = None,
+  inputs_BD: Array | None = None,
 ) -> tuple[Array, kv_cache.Cache]:
   """Feeds response tokens `step`; states [B, D] predict tokens step + 1.
 
   params: from `decoding_weights`. clock: number of steps before this one; each
-  step feeds one token per row. places: see attend_response.
+  step feeds one token per row. places: see attend_response. inputs: added to
+  the embeddings of the tokens, see transformer.Tokens.
   """
   prompt = cache.prompt
   start_N = prompt.mask_NP.astype(jnp.int32).sum(axis=1)
@@ -170,15 +173,21 @@ def decode_step(
   tables = jax.tree.map(look_up, cache.rotations)
   blocks = cache.step(clock, step_B)
   pooled = isinstance(cache, block_pool.BlockPool)
-  windows = cfg.window is not None and not pooled
+  kernel = not pooled and decode_attention.runs(cfg)
+  windows = cfg.window is not None and not pooled and not kernel
   ages = cache.ages(clock, step_B) if windows else None
+  seen = cache.seen(clock, step_B) if kernel else None
   layer_step = _pooled_layer_step if pooled else _layer_step
-  fed = _Fed(tables, blocks, places, behind_B, ages)
+  fed = _Fed(tables, blocks, places, behind_B, ages, seen)
 
   def one(x, layer, shared, own, number):
+    if kernel and number is not None:  # which reads its layer in place
+      shared = (*prompt.k_NJKP, *prompt.v_NJPK, prompt.mask_NP)
     return layer_step(layer, cfg, x, shared, own, number, fed)
 
   x = layers.embed(params, cfg, token_B)
+  if inputs_BD is not None:
+    x += inputs_BD.astype(x.dtype)
   x, cache = through_layers(one, x, params['layers'], cache)
   return layers.norm(x, params['model']['final_norm'], cfg), cache
 
@@ -228,6 +237,7 @@ class _Fed(NamedTuple):
   places: Any  # see attend_response
   after_B: Array  # tokens of the row's response that come before
   ages: Any = None  # of Cache.ages, with windows
+  seen: Any = None  # of Cache.seen, where a kernel attends
 
 
 @functools.partial(jax.jit, static_argnames='cfg')  # traced once for all layers
@@ -246,16 +256,29 @@ def _layer_step(layer, cfg, x, shared, own, number, fed):
   ):
     keys.append(kv_cache.put(k_BJKT, k, column, here, 3, number))
     values.append(kv_cache.put(v_BJTK, v, column, here, 2, number))
-    read.append((*_layer_of(keys[-1], values[-1], number), seen_B1T))
-  attended = attention.attend_response(
-    q[:, None],
-    shared,
-    read[0],
-    fed.places,
-    later=read[1:],
-    limits=limits,
-    step=fed.after_B[:, None],
-  )
+    if fed.seen is None:
+      read.append((*_layer_of(keys[-1], values[-1], number), seen_B1T))
+  if fed.seen is None:
+    attended = attention.attend_response(
+      q[:, None],
+      shared,
+      read[0],
+      fed.places,
+      later=read[1:],
+      limits=limits,
+      step=fed.after_B[:, None],
+    )
+  else:
+    attended = decode_attention.attend(
+      cfg,
+      q,
+      shared,
+      (keys[0], values[0]),
+      number,
+      fed.places,
+      limits,
+      (fed.seen, fed.after_B),
+    )
   x = layers.finish_layer(layer, cfg, x, attended)
   return x, tuple(keys), tuple(values)
 

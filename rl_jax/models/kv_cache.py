@@ -120,6 +120,17 @@ class Cache(struct.PyTreeNode, kw_only=True):
       found.append((now % size, here, seen_B1T))
     return found
 
+  def seen(self, clock: Array, step_B: Array) -> tuple[Array, Array]:
+    """The columns of one block that rows see: low, ..., high - 1 in the ring.
+
+    See decode_attention.Seen. They are those of the mask that `step` returns.
+    """
+    now = clock % self.places
+    # Rows that have ended count on.
+    low_B = now - jnp.minimum(step_B, self.places - 1)
+    around_B = jnp.where(low_B < 0, self.places, 0)
+    return low_B + around_B, now + 1 + around_B
+
   def ages(self, clock: Array, step_B: Array) -> list[Array]:
     """For each block: how many tokens ago its columns were written."""
     del step_B
@@ -166,6 +177,14 @@ class RowCache(Cache, kw_only=True):
         (column_B, None, seen_B1T & remembered(token_T, self.context_B))
       )
     return found
+
+  def seen(self, clock: Array, step_B: Array) -> tuple[Array, Array]:
+    """See Cache; of one block."""
+    del clock
+    high_B = jnp.minimum(step_B, self.places - 1) + 1
+    if self.context_B is None:
+      return jnp.zeros_like(high_B), high_B
+    return self.context_B, high_B
 
   def ages(self, clock: Array, step_B: Array) -> list[Array]:
     """See Cache; [B, 1, T], negative where nothing has been written."""

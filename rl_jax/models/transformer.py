@@ -213,14 +213,18 @@ def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
   }
 
 
-class _Tokens(NamedTuple):
-  """The tokens that are read; context_BT: see forward."""
+class Tokens(NamedTuple):
+  """The tokens that are read; context_BT: see forward.
+
+  inputs_BTD: added to the embeddings of the response tokens; None: nothing.
+  """
 
   prompt_NP: Array
   prompt_mask_NP: Array
   response_BT: Array
   response_mask_BT: Array
-  context_BT: Array | None
+  context_BT: Array | None = None
+  inputs_BTD: Array | None = None
 
 
 def forward(
@@ -242,14 +246,27 @@ def forward(
   first response token that each token sees, right after the prompt; None: 0.
   Responses then have plain attention, and tokens cannot be split.
   """
-  if layout.parts(response_BT.shape[1], 'tokens') > 1:
-    hidden = sequence_parallel.forward(
-      params, cfg, prompt_NP, prompt_mask_NP, response_BT
-    )
-    return jnp.where(response_mask_BT[..., None] > 0, hidden, 0)
-  tokens = _Tokens(
+  tokens = Tokens(
     prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT
   )
+  return states(params, cfg, tokens, capacity)
+
+
+def states(
+  params: dict[str, Any],
+  cfg: ModelConfig,
+  tokens: Tokens,
+  capacity: int | None = None,
+) -> Array:
+  """Returns what forward returns, where real numbers may come beside tokens.
+
+  Raises: ValueError for inputs where responses are split over the mesh.
+  """
+  if layout.parts(tokens.response_BT.shape[1], 'tokens') > 1:
+    if tokens.inputs_BTD is not None:
+      raise ValueError('inputs_BTD needs whole responses: mesh.sequence = 1')
+    hidden = sequence_parallel.forward(params, cfg, *tokens[:3])
+    return jnp.where(tokens.response_mask_BT[..., None] > 0, hidden, 0)
   hidden, _ = _states(params, cfg, tokens, capacity, routing=False)
   return hidden
 
@@ -269,7 +286,7 @@ def forward_and_routing(
 
   The latter is the mean over layers. Tokens cannot be split over the mesh.
   """
-  tokens = _Tokens(
+  tokens = Tokens(
     prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT
   )
   hidden, routed = _states(params, cfg, tokens, capacity, routing=True)
@@ -280,12 +297,13 @@ def forward_and_routing(
 def _states(
   params: dict[str, Any],
   cfg: ModelConfig,
-  tokens: _Tokens,
+  tokens: Tokens,
   capacity: int | None,
   routing: bool,
 ) -> tuple[Array, Array | None]:
   """Hidden states, and those of routers if they are asked for."""
-  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT, context_BT = tokens
+  prompt_NP, prompt_mask_NP, response_BT, response_mask_BT = tokens[:4]
+  context_BT, inputs_BTD = tokens.context_BT, tokens.inputs_BTD
   (N, P), (B, T) = prompt_NP.shape, response_BT.shape
   G, S = B // N, T - 1  # the last token predicts nothing
 
@@ -313,6 +331,10 @@ def _states(
     return (layout.constrain(x, 'rows', None, None), routed), None
 
   x = layers.embed(params, cfg, pack(token))
+  if inputs_BTD is not None:
+    inputs_NUD = inputs_BTD[:, :S].reshape(N, G * S, -1)
+    inputs_NLD = jnp.pad(inputs_NUD, ((0, 0), (P, 0), (0, 0)))
+    x += pack(inputs_NLD).astype(x.dtype)
   x = layout.constrain(x, 'rows', None, None)
   none = jnp.zeros((*x.shape[:2], 2 * cfg.num_experts)) if routing else None
   body = jax.checkpoint(body, policy=_kept_products(cfg))

@@ -16,7 +16,10 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.data import recorded
 from rl_jax.data.recorded_checks import reads_mismatched
 from rl_jax.decoding import turn_decode
+from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.generate import start_trajectories
+from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.episodes import OPPONENT
 from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
@@ -24,7 +27,7 @@ from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.planning import described_rows
-from rl_jax.runs import draft_model, reward_models
+from rl_jax.runs import draft_model, evaluation, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
@@ -63,7 +66,7 @@ class _NoTokenizer:
 
 
 def _of_episodes(engine, params, traj, key, config):
-  """'generate', which ends with the first turn, and 'turn', a later one."""
+  """The program that ends with the first turn, and that of a later one."""
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
   replicated = mesh_lib.replicated(engine.mesh)
@@ -78,8 +81,7 @@ def _of_episodes(engine, params, traj, key, config):
     live_B=array((rows,), bool),
     forget_B=array((rows,), bool),
   )
-  turn = engine.turn.lower(weights, playing, said)
-  return {'generate': begin, 'turn': turn}
+  return begin, engine.turn.lower(weights, playing, said)
 
 
 def _played(traj, config):
@@ -125,6 +127,31 @@ def _of_data(config, traj):
   return abstract(found, traj.mask_BT.sharding)
 
 
+def evaluated(
+  config: ExperimentConfig,
+) -> dict[str, tuple[evaluation.Call, int]]:
+  """The programs of an evaluation by stage, and how often each is called.
+
+  A stage is named after the first set that has its program. Sets are taken to
+  have as many prompts as are asked of them.
+  """
+  if not (config.evaluation.every and config.evaluation.sample):
+    return {}
+  rollout = config.rollout
+  protocols = evaluation.protocols_of(config)
+  prompts = {name: x.settings.num_prompts for name, x in protocols.items()}
+  stop = make_stop(_NoTokenizer(), rollout.stop, rollout.show_stop)
+  programs, calls = evaluation.calls(protocols, prompts, stop)
+  found = {}
+  for program, call in calls.items():
+    sets = [one for one, used in programs.items() if used == program]
+    name, drawn = sets[0]
+    stage = ' '.join(filter(None, ('evaluate', name, 'samples' * drawn)))
+    times = sum(-(-prompts[name] // call.prompts) for name, _ in sets)
+    found[stage] = call, times
+  return found
+
+
 @dataclasses.dataclass(frozen=True)
 class AbstractRun:
   """One iteration's stages and the shapes of their arguments."""
@@ -147,19 +174,17 @@ class AbstractRun:
     copies = dict.fromkeys(config.method.policies(), trainable)
     frozen = with_policies(frozen, copies)
     params = {**frozen, **trainable}
-    draft = draft_model.planned(config, self.model.platform)
     stages = stages_lib.make_stages(
-      config,
-      self.model,
-      _NoTokenizer(),
-      mesh,
-      state,
-      draft and (draft, params_lib.shapes(draft, mesh)),
+      config, self.model, _NoTokenizer(), mesh, state, self._draft()
     )
     method = abstract(jax.eval_shape(config.method.as_arrays), replicated)
     key = abstract(jax.eval_shape(lambda: jax.random.key(0)), replicated)
     lowered = {}
-    traj = abstract(self._empty_rollout(), mesh_lib.rows(mesh))
+    traj = self._empty_rows(
+      config.rollout.generated_prompts,
+      config.rollout.group_size,
+      config.rollout.max_response_tokens,
+    )
     if config.rollout.turns is None:
       lowered['generate'] = stages.engine.generate.lower(
         params, traj=traj, key=key
@@ -169,7 +194,8 @@ class AbstractRun:
         traj = traj[0]  # the others are memory and counts
       traj = abstract(traj, replicated)
     else:
-      lowered |= _of_episodes(stages.engine, params, traj, key, config)
+      begin, turn = _of_episodes(stages.engine, params, traj, key, config)
+      lowered |= {'generate': begin, 'turn': turn}
       traj = abstract(_played(traj, config), replicated)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
@@ -199,7 +225,39 @@ class AbstractRun:
       traj,
       config.method.num_values,
     )
+    return lowered | self._evaluations(params, key)
+
+  def _evaluations(
+    self, params: Any, key: Any
+  ) -> dict[str, jax.stages.Lowered]:
+    """The programs of all evaluation sets, see `evaluated`."""
+    config, lowered = self.config, {}
+    policies = params.get('policies', {})
+    params = {k: x for k, x in params.items() if k != 'policies'}
+    if OPPONENT in policies:
+      params['policies'] = {OPPONENT: policies[OPPONENT]}
+    for stage, (call, _) in evaluated(config).items():
+      settings = evaluation.engine_config(
+        config.rollout, call.group_size, call.beams, call.tokens
+      )
+      engine = make_engine(
+        self.model, call.sampling, settings, self.mesh, self._draft()
+      )
+      prompts = call.padded(self.mesh.shape) * config.task.traits.players
+      traj = self._empty_rows(prompts, call.group_size, call.tokens)
+      if config.rollout.turns is None:
+        lowered[stage] = engine.generate.lower(params, traj=traj, key=key)
+      else:
+        begin, turn = _of_episodes(engine, params, traj, key, config)
+        lowered |= {stage: begin, f'{stage} turn': turn}
     return lowered
+
+  def _draft(self) -> draft_model.Loaded | None:
+    """The model of speculative decoding and shapes of its parameters."""
+    draft = draft_model.planned(self.config, self.model.platform)
+    if draft is None:
+      return None
+    return draft, params_lib.shapes(draft, self.mesh)
 
   def _reward(self, traj: Any) -> jax.stages.Lowered:
     """Scoring by those reward models whose shape is known."""
@@ -212,18 +270,17 @@ class AbstractRun:
         params[source.name] = params_lib.shapes(model, self.mesh)
     return reward_models.stage(tuple(models), self.mesh).lower(params, traj)
 
-  def _empty_rollout(self) -> Any:
+  def _empty_rows(self, prompts: int, group_size: int, tokens: int) -> Any:
     """Returns what `start` puts on the devices: prompts of full width."""
-    rollout = self.config.rollout
-    N, P = rollout.generated_prompts, rollout.max_prompt_tokens
+    width = self.config.rollout.max_prompt_tokens
 
     def make():
       return start_trajectories(
-        jnp.zeros((N, P), jnp.int32),
-        jnp.zeros((N, P)),
-        jnp.zeros((N,), jnp.int32),
-        group_size=rollout.group_size,
-        max_response_tokens=rollout.max_response_tokens,
+        jnp.zeros((prompts, width), jnp.int32),
+        jnp.zeros((prompts, width)),
+        jnp.zeros((prompts,), jnp.int32),
+        group_size=group_size,
+        max_response_tokens=tokens,
       )
 
-    return jax.eval_shape(make)
+    return abstract(jax.eval_shape(make), mesh_lib.rows(self.mesh))

@@ -1,6 +1,7 @@
 """Numbers of a compiler for a program: memory, code, kernels and time."""
 
 import collections
+from collections.abc import Mapping
 import dataclasses
 import re
 import time
@@ -27,6 +28,33 @@ class Program:
   kernels: dict[str, int]  # calls in the text, by their target
   collectives: list[Collective]
   by_token: list[Collective]  # of one turn of loops whose end depends on data
+  shared: str = ''  # the stage that has compiled it already; '': none
+
+
+def all_compiled(
+  lowered: dict[str, jax.stages.Lowered],
+  *,
+  devices: int,
+  unknown_trips: Mapping[str, int],
+) -> dict[str, Program]:
+  """The programs by stage; those of equal text are compiled once.
+
+  Where an evaluation draws as many rows by the same settings as training, both
+  have one text, and JAX finds the program in its persistent cache.
+
+  devices, unknown_trips: see collectives.count; the latter by stage.
+  """
+  stages: dict[str, str] = {}
+  found: dict[str, Program] = {}
+  for stage, program in lowered.items():
+    first = stages.setdefault(program.as_text(), stage)
+    if first != stage:
+      found[stage] = dataclasses.replace(found[first], shared=first)
+      continue
+    found[stage] = compiled(
+      program, devices=devices, unknown_trips=unknown_trips[stage]
+    )
+  return found
 
 
 def compiled(

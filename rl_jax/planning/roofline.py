@@ -19,7 +19,7 @@ from rl_jax.config import (
 )
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
-from rl_jax.planning import costs, memory_plan
+from rl_jax.planning import abstract_run, costs, memory_plan
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -73,6 +73,8 @@ def roofline(
 ) -> list[Bound]:
   """Bounds of the stages that run the model; every row has full length.
 
+  Evaluations are together 'evaluate', and count by their share of iterations.
+
   sent: bytes that a device sends, by stage; other stages are left out.
   """
   rollout, update = config.rollout, config.update
@@ -115,7 +117,72 @@ def roofline(
       steps * sent.get('update', 0.0),
     ),
   }
-  return [found[stage] for stage in found if stage in sent]
+  bounds = [found[stage] for stage in found if stage in sent]
+  if any(stage in sent for stage in abstract_run.evaluated(config)):
+    bounds.append(_evaluations(config, model, plan, devices, sent))
+  return bounds
+
+
+def shares(
+  config: ExperimentConfig,
+  model: ModelConfig,
+  bounds: list[Bound],
+  card: Card,
+  devices: int,
+) -> dict[str, float]:
+  """How much of what a device does is needed, by stage; 1 is the best.
+
+  generate  (weights + filled cache) / bytes that a step reads, by shapes; a
+            device has all groups that it samples at a time
+  update    6 FLOP a weight and token and those of attention, over the seconds
+            of the bound at the peak of the card: what the bound leaves of it
+  """
+  rollout, sizes = config.rollout, config.mesh.sizes(devices)
+  prompts = rollout.num_prompts // rollout.parts
+  parts = layout.parts(prompts, 'sampled_rows', sizes)
+  shape = costs.Shape(
+    -(-prompts // parts),
+    rollout.group_size,
+    rollout.max_prompt_tokens,
+    rollout.max_response_tokens,
+  )
+  moved = costs.decode_bytes(model, shape)
+  whole = dataclasses.replace(shape, num_prompts=rollout.num_prompts)
+  needed = config.update.epochs * costs.model_flops(model, whole, 'update')
+  found = {}
+  for bound in bounds:
+    if bound.stage == 'generate' and moved['weights']:
+      read = moved['weights'] + moved['cache_read']
+      found['generate'] = moved['needed'] / read
+    if bound.stage == 'update':
+      seconds = max(bound.seconds(card).values())
+      found['update'] = needed / devices / (seconds * card.flops)
+  return found
+
+
+def _evaluations(
+  config: ExperimentConfig,
+  model: ModelConfig,
+  plan: memory_plan.MemoryPlan,
+  devices: int,
+  sent: dict[str, float],
+) -> Bound:
+  """The work of all evaluation sets that falls on an iteration."""
+  weights = plan.sampler_weights or plan.parameters
+  axes = config.mesh.sizes(devices)
+  flop = moved = exchanged = 0.0
+  for stage, (call, times) in abstract_run.evaluated(config).items():
+    shape = costs.Shape(
+      call.padded(axes) * config.task.traits.players,
+      call.group_size,
+      config.rollout.max_prompt_tokens,
+      call.tokens,
+    )
+    flop += times * costs.model_flops(model, shape, 'generate') / devices
+    moved += times * call.tokens * (weights + plan.evaluation / 2)
+    exchanged += times * sent.get(stage, 0.0)
+  every = config.evaluation.every
+  return Bound('evaluate', flop / every, moved / every, exchanged / every)
 
 
 def _forward_flop(

@@ -255,8 +255,10 @@ class Sizes:
       widths = decode.batch_widths(slots, self.response, decode.most_widths(m))
       if self.beams:
         widths = [rows, rows]
-      elif self.drafts is None and decode.wide_widths(
-        widths, rows, self.response
+      elif (
+        self.drafts is None
+        and decode.starts_small(m)
+        and decode.wide_widths(widths, rows, self.response)
       ):
         places += rows * kv_cache.first_places(self.response)
     for width in widths[:2]:

@@ -13,12 +13,14 @@ import jax
 from rl_jax import config as config_lib
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig, optimizer_of
-from rl_jax.decoding.drafts.settings import in_evaluations
-from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -34,7 +36,12 @@ from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs import draft_model, loaded_policies
 from rl_jax.runs import policy as policy_lib
-from rl_jax.runs.evaluation import Evaluator, Protocol, sampling_of
+from rl_jax.runs.evaluation import (
+  Evaluator,
+  engine_config,
+  protocols_of,
+  sampling_of,
+)
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.judges import make_judges
 from rl_jax.runs.partners import make_partners
@@ -53,6 +60,7 @@ from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.sessions import SessionPool
 
 Runner = TextVerifier | TokenVerifier | EpisodeRunner
 
@@ -334,19 +342,29 @@ def make_runner(
   config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
-  path, what = None, ''
-  if workdir is not None and settings.workers:
+  what, name = '', JOURNAL_FILE
+  if processes.count() > 1:  # each verifies its own rows
+    name = f'process_{processes.index()}_{JOURNAL_FILE}'
+  if not settings.workers:
+    workdir = None  # no time limit: calls can be repeated
+  elif workdir is not None:
     what = _judging(config, files or {})
-    path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies its own rows
-      name = f'process_{processes.index()}_{JOURNAL_FILE}'
-      path = os.path.join(workdir, name)
-  journal = JournaledPool(pool, path, what, writer or sole_writer())
+  writer = writer or sole_writer()
   if config.rollout.turns is None:
-    return TextVerifier(journal)
-  return EpisodeRunner(
+    path = None if workdir is None else os.path.join(workdir, name)
+    return TextVerifier(JournaledPool(pool, path, what, writer))
+  assert isinstance(pool, SessionPool)
+  number, kind = processes.index(), EpisodeRunner
+  if config.rollout.episodes == SLOTS:
+    kind = SlotRunner
+    if processes.count() > 1:
+      raise ValueError(
+        f"rollout.episodes = 'slots' in {processes.count()} processes: they "
+        "would wait for each other; set it to 'lockstep'"
+      )
+  return kind(
     task,
-    journal,
+    NumberedCalls(pool, workdir, what, writer, process=number, former=name),
     tokenizer=tokenizer,
     stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,
@@ -414,23 +432,14 @@ def make_evaluator(
   def engine(
     sampling: SamplingConfig, group_size: int, beams: int | None, tokens: int
   ):
-    rollout = config.rollout
-    limits = EngineConfig(
-      group_size=group_size,
-      max_response_tokens=tokens,
-      slots=rollout.slots,
-      cache_tokens=rollout.cache_tokens,
-      turns=rollout.turns,
-      speculative=in_evaluations(rollout.speculative),
-      beams=beams,
-    )
+    limits = engine_config(config.rollout, group_size, beams, tokens)
     return make_engine(policy.model, sampling, limits, mesh, draft)
 
   evaluator = Evaluator(
     engine,
     _evaluated_prompts(config, policy, runner),
     runner,
-    _protocols(config),
+    protocols_of(config),
     settings,
     stop=_stop_of(config, policy.tokenizer),
     judges=judges,
@@ -441,18 +450,6 @@ def make_evaluator(
     certainty = best_of.make_certainty(policy.model, mesh)
     evaluator.votes = (certainty, power)
   return evaluator
-
-
-def _protocols(config):
-  """The protocol of each evaluation set, by its name."""
-  return {
-    name: Protocol(
-      settings=one.evaluation,
-      sampling=sampling_of(one),
-      tokens=config_lib.evaluated_tokens(one),
-    )
-    for name, one in config_lib.evaluations(config).items()
-  }
 
 
 def _stop_of(config, tokenizer):

@@ -9,15 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import randomness, serialization
-from rl_jax.config import EvaluationConfig, ExperimentConfig
-from rl_jax.decoding.engine import Engine
+from rl_jax.config import (
+  EvaluationConfig,
+  ExperimentConfig,
+  evaluated_tokens,
+  evaluations,
+)
+from rl_jax.decoding.drafts.settings import in_evaluations
+from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import Stop
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
 from rl_jax.measures import best_of, by_problem, consensus
 from rl_jax.pieces.logits import TopK, TopP
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.responses import (
   Texts,
@@ -149,6 +157,89 @@ class Protocol:
 MakeEngine = Callable[[SamplingConfig, int, int | None, int], Engine]
 
 
+def protocols_of(config: ExperimentConfig) -> dict[str, Protocol]:
+  """The protocol of each evaluation set, by its name."""
+  return {
+    name: Protocol(
+      settings=one.evaluation,
+      sampling=sampling_of(one),
+      tokens=evaluated_tokens(one),
+    )
+    for name, one in evaluations(config).items()
+  }
+
+
+def engine_config(
+  rollout: RolloutConfig, group_size: int, beams: int | None, tokens: int
+) -> EngineConfig:
+  """The settings of an engine whose responses are evaluated."""
+  return EngineConfig(
+    group_size=group_size,
+    max_response_tokens=tokens,
+    slots=rollout.slots,
+    cache_tokens=rollout.cache_tokens,
+    turns=rollout.turns,
+    free_turns=rollout.episodes == SLOTS,
+    speculative=in_evaluations(rollout.speculative),
+    beams=beams,
+  )
+
+
+class Call(NamedTuple):
+  """The settings of a program, and the prompts of its calls.
+
+  drawn: whether the responses are samples. beams: of a search, or None. tokens:
+  of a response at most.
+  """
+
+  drawn: bool
+  sampling: SamplingConfig
+  group_size: int
+  beams: int | None
+  tokens: int
+  prompts: int
+
+  def padded(self, axes: Mapping[str, int]) -> int:
+    """Prompts that the devices of a mesh, by its axes, share evenly."""
+    shards = axes['data'] * axes['fsdp']
+    return -(-self.prompts // shards) * shards
+
+
+def calls(
+  protocols: Mapping[str, Protocol], prompts: Mapping[str, int], stop: Stop
+) -> tuple[dict[tuple[str, bool], Any], dict[Any, Call]]:
+  """The program of each set, by its name and whether it draws; their calls.
+
+  Sets of equal settings share a program, which is called with as many prompts
+  as the largest of them needs.
+
+  Args:
+    protocols: of each set by its name.
+    prompts: that each set has.
+    stop: ends of responses.
+  """
+  keys: dict[tuple[str, bool], Any] = {}
+  found: dict[Any, Call] = {}
+  for name, protocol in protocols.items():
+    settings, plain = protocol.settings, protocol.sampling
+    plain = plain.replace(eos_ids=stop.ids, stop_SV=stop.table)
+    batch = min(settings.batch_prompts, settings.num_prompts, prompts[name])
+    greedy = plain.replace(greedy=True, temperature=1.0)
+    wanted = (
+      (False, greedy, 1, settings.beams, settings.greedy),
+      (True, plain, settings.num_samples, None, settings.num_samples > 0),
+    )
+    for drawn, sampling, rows, beams, used in wanted:
+      if not used:
+        continue
+      how = serialization.digest([sampling.temperature, *sampling.transforms])
+      key = keys[name, drawn] = (drawn, how, rows, beams, protocol.tokens)
+      first = Call(drawn, sampling, rows, beams, protocol.tokens, 0)
+      known = found.get(key, first)
+      found[key] = known._replace(prompts=max(known.prompts, batch))
+  return keys, found
+
+
 class _Program(NamedTuple):
   """An engine, and the prompts of its calls; sets of equal settings share it.
 
@@ -198,34 +289,14 @@ class Evaluator:
     )
 
   def _make_programs(self, make) -> dict[tuple[str, bool], _Program]:
-    """Programs by set, and whether they draw; equal ones are one object.
-
-    A program calls its engine with as many prompts as its largest set needs.
-    """
-    keys, engines, most = {}, {}, {}
-    for name, protocol in self._protocols.items():
-      settings, plain = protocol.settings, protocol.sampling
-      plain = plain.replace(eos_ids=self._stop.ids, stop_SV=self._stop.table)
-      count = min(settings.num_prompts, len(self._sets[name]))
-      batch = min(settings.batch_prompts, count)
-      greedy = plain.replace(greedy=True, temperature=1.0)
-      wanted = (
-        (False, greedy, 1, settings.beams, settings.greedy),
-        (True, plain, settings.num_samples, None, settings.num_samples > 0),
-      )
-      for drawn, sampling, rows, beams, used in wanted:
-        if not used:
-          continue
-        how = serialization.digest([sampling.temperature, *sampling.transforms])
-        key = keys[name, drawn] = (drawn, how, rows, beams, protocol.tokens)
-        most[key] = max(batch, most.get(key, 0))
-        if key not in engines:
-          engines[key] = make(sampling, rows, beams, protocol.tokens)
+    """Programs by set, and whether they draw; equal ones are one object."""
+    counts = {name: len(prompts) for name, prompts in self._sets.items()}
+    keys, found = calls(self._protocols, counts, self._stop)
     programs = {}
-    for key, engine in engines.items():
-      shards = engine.mesh.shape['data'] * engine.mesh.shape['fsdp']
-      batch = -(-most[key] // shards) * shards
-      programs[key] = _Program(engine, key[2], batch, key[0])
+    for key, (drawn, sampling, rows, beams, tokens, _) in found.items():
+      engine = make(sampling, rows, beams, tokens)
+      batch = found[key].padded(engine.mesh.shape)
+      programs[key] = _Program(engine, rows, batch, drawn)
     return {name: programs[key] for name, key in keys.items()}
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
@@ -250,7 +321,7 @@ class Evaluator:
       metrics |= {f'consensus/{key}': x for key, x in found.items()}
     for one in self._settings.averages:
       values = [metrics[name] for name in one.metrics]
-      metrics[f'{AVERAGE}/{one.name}'] = np.mean(values)
+      metrics[f'{AVERAGE}/{one.name}'] = one.of(values)
     metrics |= self._draft_metrics()
     # As Python numbers; counts stay integers.
     return {key: np.asarray(x).item() for key, x in metrics.items()}, rows

@@ -4,6 +4,7 @@ from rl_jax.tasks.base import OUTCOME, Example, Task, TaskTraits, combine
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.aviary import Aviary
+from rl_jax.tasks.environments.fenced_calls import FencedCalls
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.memory_window import MemoryWindow
@@ -15,6 +16,7 @@ from rl_jax.tasks.environments.renamed_walks import RenamedWalks
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.tool_rules import ToolRules
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 from rl_jax.tasks.gap_split import GapSplit
@@ -48,6 +50,7 @@ __all__ = [
   'Described',
   'EvaluationSet',
   'Example',
+  'FencedCalls',
   'InMode',
   'GapSplit',
   'GoalPrompts',
@@ -82,6 +85,7 @@ __all__ = [
   'TextArena',
   'TextSpans',
   'TextWorld',
+  'ToolRules',
   'WithTools',
   'combine',
   'encode_prompt',

@@ -63,7 +63,8 @@ MARKED = (
 _LINE = re.compile(r'\banswer\s*+:\s*+([^\n]++)', re.IGNORECASE)
 # The line has no other digit and does not continue the number: '12e3', '2^x'.
 _HASHED = re.compile(
-  r'####[ ](-?[\d.,]++)(?![\w(^/*+=\\])(?![ ][-+*/^=\\\u00d7])(?!.*\d)',
+  r'####[ ](-?[\d.,]++)(?![\w(/*+=])(?!\^(?!\{?\\circ))(?!.*\d)'
+  r'(?![ ]?\\(?!%|\$|text\b))(?![ ][-+*/^=\u00d7])',
   re.ASCII,
 )
 _GROUPED = re.compile(r'-?\d{1,3}(?:,\d{3})++(?:\.\d*+)?')

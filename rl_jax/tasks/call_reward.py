@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import COLUMNS, Example
 
 _TAGS = {
   'tool_call': r'<tool_call>\n.*?\n</tool_call>',
@@ -41,6 +41,35 @@ def toolrl(example: Example, response: str) -> dict[str, float]:
     'correct': own,
     'outcome': float(gold == found),
   }
+
+
+def api_bank(example: Example, response: str) -> dict[str, float]:
+  """1 if one of the calls is that of the column `answer`, else 0.
+
+  A line of JSON between the last <tool_call> and </tool_call>, or of the whole
+  text without them, is a call; without name and parameters it is read as the
+  parameters of the right name. Further calls do not count. The column has
+  {"name": .., "parameters": {..}}, or a list whose first value counts. A reward
+  function for a task whose `columns` have it.
+  Source: qiancheng0/ToolRL, benchmarks/API-Bank, evaluate.py and generate.py.
+  """
+  gold = example.meta[COLUMNS]['answer']
+  gold = gold[0] if isinstance(gold, (list, tuple)) else gold
+  wanted = {'name': gold['name'], 'parameters': gold['parameters']}
+  text = response.rpartition('<tool_call>')[2].partition('</tool_call>')[0]
+  solved = False
+  for line in text.strip().split('\n'):
+    try:
+      call = json.loads(line)
+    except (ValueError, RecursionError):
+      continue
+    if not isinstance(call, dict):
+      continue
+    if not {'name', 'parameters'} <= set(call):
+      call = {'name': gold['name'], 'parameters': call}
+    found = {name: call[name] for name in wanted}
+    solved = solved or found == wanted
+  return {'reward': float(solved), 'outcome': float(solved)}
 
 
 def is_well_formed(text: str, label: str) -> bool:

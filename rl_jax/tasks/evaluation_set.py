@@ -94,19 +94,34 @@ class SetAverage:
   """The mean of accuracies of several sets, as papers report one.
 
   metrics: 'SET/pass_at_1', 'SET/avg_at_32' and so on, without a set for the
-  split of the run's task. The metric is average/NAME.
+  split of the run's task. weights: of the metrics, as numbers of problems; ():
+  all count alike. The metric is average/NAME.
   """
 
   name: str
   metrics: tuple[str, ...]
+  weights: tuple[float, ...] = ()
 
   def __post_init__(self):
     _check_name('SetAverage', self.name)
+    if self.weights and (
+      len(self.weights) != len(self.metrics) or min(self.weights) <= 0
+    ):
+      raise ValueError(
+        f'SetAverage.weights = {self.weights} of {self.name!r}: expected one '
+        f'number above 0 for each of {self.metrics}'
+      )
     if not self.metrics or len(set(self.metrics)) < len(self.metrics):
       raise ValueError(
         f'SetAverage.metrics = {self.metrics} of {self.name!r}: one metric at '
         'least, and each once'
       )
+
+  def of(self, values: Sequence[float]) -> float:
+    """The average of the values of the metrics, in their order."""
+    weights = self.weights or (1.0,) * len(values)
+    pairs = zip(weights, values, strict=True)
+    return sum(weight * value for weight, value in pairs) / sum(weights)
 
 
 def _check_name(kind, name):

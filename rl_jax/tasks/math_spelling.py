@@ -42,6 +42,19 @@ _UNIT = re.compile(
   r'(?<=[\w})%])(?:\s*(?:/|\\cdot)?\s*\\(?:text|mbox|mathrm|textrm|textbf)'
   r'\s*\{(?:[^{}]|\{[^{}]*\})*\}(?:\s*\^\s*\{?-?\d\}?)?)+$'
 )
+# The same without a command, after a number: '204 cm', '12 square feet'. Units
+# of one letter may be variables and stay.
+_NAMED_UNITS = (
+  r'[kcmd]m|[km]g|m[ls]|k?hz|mph|kmph|ft|yd|lbs?|hrs?|mins?|secs?|rad|inch|'
+  r'(?:inche|feet|foot|yard|mile|(?:centi|milli|kilo)?met(?:er|re)|lit(?:er|re)|'
+  r'(?:kilo)?gram|pound|ounce|ton|second|minute|hour|day|week|month|year|cent|'
+  r'dollar|degree|unit|percent|point)s?'
+)
+_LETTERS_UNIT = re.compile(
+  rf'(?:(?<=[\d)}}])|(?<=\\pi))\s*(?:(?:square|sq\.?|cubic|cu\.?)\s+)?(?:{_NAMED_UNITS})'
+  rf'(?:\s*\^\s*\{{?[23]\}}?)?(?:\s*(?:/|\bper\b)\s*(?:{_NAMED_UNITS}|h|s))?$',
+  re.IGNORECASE,
+)
 # A matrix as others write it, with brackets around it or none.
 _ARRAY = re.compile(
   r'([(\[]?)\s*\\begin\{(array|matrix|smallmatrix)\}\s*(?:\{[clr|\s]*\})?'
@@ -65,6 +78,7 @@ def clean(text: str) -> str:
   text = re.sub(r'^\s*[a-zA-Z]\s*\\in(?![a-z])', '', text.strip()).strip()
   text = re.sub(r'^\\mathbb\s*\{?R\}?$', r'(-\\infty,\\infty)', text)
   text = _UNIT.sub('', text.removesuffix('.').strip()).strip()
+  text = _LETTERS_UNIT.sub('', text)
   match = re.fullmatch(rf'(?:{WORD}|\((.*)\))', text)
   inside = (match[1] or match[2] or '').strip('() ') if match else ''
   return inside if ',' not in inside and numerals.parse(inside) else text

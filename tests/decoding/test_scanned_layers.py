@@ -21,8 +21,8 @@ from rl_jax.decoding.drafts.speculative import (
 )
 from rl_jax.decoding.generate import Limits, filled
 from rl_jax.decoding.turn_decode import Observations
+from rl_jax.models import decode_attention, presets
 from rl_jax.models import params as params_lib
-from rl_jax.models import presets
 from rl_jax.runtime.platform import Platform
 
 CFG = presets.small(
@@ -104,7 +104,7 @@ def played(cfg):
       live_B=live_B,
     )
     playing = following(weights, playing, said)
-    live_B &= np.arange(N * G) < 8
+    live_B = live_B & (np.arange(N * G) < 8)
     playing = turn_decode.narrowed(playing, live_B, 16)
   return filled(empty(), playing.rows)
 
@@ -143,3 +143,40 @@ def test_the_weights_are_stacked_or_apart():
   on_tpu = dataclasses.replace(CFG, platform=Platform('tpu'))
   stacked = models.decoding_weights(params, on_tpu)['layers']
   assert {x.shape[0] for x in jax.tree.leaves(stacked)} == {3}
+
+
+CAPPED = dataclasses.replace(WINDOWED, attention_cap=2.0)
+GROUPED = dataclasses.replace(CFG, num_kv_heads=2)
+
+
+@pytest.mark.parametrize(
+  'platform', [Platform('tpu'), Platform('cuda', (9, 0))], ids=lambda p: p.name
+)
+@pytest.mark.parametrize(
+  ('cfg', 'make'),
+  [
+    (CFG, generated),
+    (GROUPED, generated),
+    (CAPPED, generated),
+    (WINDOWED, functools.partial(generated, slots=8)),
+    (CFG, functools.partial(generated, cache_tokens=240)),
+    (CFG, searched),
+    (CAPPED, played),
+  ],
+)
+def test_kernels_of_decoding_change_no_token(monkeypatch, platform, cfg, make):
+  """Interpreted, with blocks of keys of which rows see one or several."""
+  expected = make(cfg)
+  monkeypatch.setattr(decode, 'most_widths', lambda _: 3)
+  monkeypatch.setattr(decode_attention, 'runs', lambda _: True)
+  monkeypatch.setattr(decode_attention, 'BLOCK', 16)
+  for name, kernel in decode_attention.KERNELS.items():
+    interpreted = functools.partial(kernel, interpret=True)
+    monkeypatch.setitem(decode_attention.KERNELS, name, interpreted)
+  found = make(dataclasses.replace(cfg, platform=platform))
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+  logp = 'logp_behaviour_BT'
+  np.testing.assert_allclose(
+    getattr(found, logp), getattr(expected, logp), atol=1e-5
+  )

@@ -137,6 +137,13 @@ from rl_jax.tasks import answers, math_forms
     ('hash_number', '#### 1,234', '1234'),
     ('hash_number', '#### -5 apples', '-5'),
     ('hash_number', '#### 5\n#### 6', '6'),
+    ('hash_number', '#### 18 \\text{ cm}', '18'),
+    ('hash_number', '#### 18\\%', '18'),
+    ('hash_number', '#### 18^\\circ', '18'),
+    ('hash_number', '#### 18^2', None),
+    ('hash_number', '#### 18 \\cdot 1', None),
+    ('hash_number', '#### 18\\sqrt{2}', None),
+    ('hash_number', '#### 18 \\text{ or } 3', None),
     ('hash_number', '#### 5\n#### six', None),
     ('hash_number', '####5', None),
     ('hash_number', '#### 12.', '12.'),  # as a text not 12

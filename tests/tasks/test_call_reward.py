@@ -86,3 +86,31 @@ def test_form():
     'outcome': 1,
   }
   assert reward(spoken, gold)['format'] == 0
+
+
+@pytest.mark.parametrize(
+  ('response', 'right'),
+  [
+    (text(call('f', x=1)), True),
+    (text(call('g'), call('f', x=1)), True),  # further calls do not count
+    (text({'x': 1}), True),  # parameters of the right name
+    ('{"name": "f", "parameters": {"x": 1}}', True),  # no tags at all
+    (text(call('f', x=1)) + text(call('f', x=2)), False),  # the last tags count
+    (text(call('f', x='1')), False),
+    (text(call('f', x=1, y=2)), False),
+    (text({'name': 'f'}), False),
+    ('5\n"f"\n[1]\n{"x": 1', False),  # no objects, and a torn one
+    ('', False),
+  ],
+)
+@pytest.mark.parametrize('form', [list, dict])
+def test_api_bank(response, right, form):
+  """The released comparison, on calls written here."""
+  gold = call('f', x=1)
+  columns = {'answer': [gold] if form is list else gold}
+  example = Example(prompt='', answer='', id=0, meta={'columns': columns})
+  expected = float(right)
+  assert call_reward.api_bank(example, response) == {
+    'reward': expected,
+    'outcome': expected,
+  }

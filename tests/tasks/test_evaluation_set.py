@@ -71,3 +71,14 @@ def test_bad_arguments_are_named():
     EvaluationSet('average')
   with pytest.raises(ValueError, match='one metric at least'):
     SetAverage('a', ())
+  for weights in ((1.0,), (1.0, 0.0)):
+    with pytest.raises(ValueError, match='one number above 0 for each of'):
+      SetAverage('a', ('b/pass_at_1', 'c/pass_at_1'), weights)
+
+
+def test_averages_may_weigh_sets():
+  """E1: 399 and 67 problems; without weights both count alike."""
+  metrics = ('b/pass_at_1', 'c/pass_at_1')
+  assert SetAverage('a', metrics).of([0.5, 1.0]) == 0.75
+  weighed = SetAverage('a', metrics, (399.0, 67.0)).of([0.5, 1.0])
+  assert weighed == pytest.approx((399 * 0.5 + 67) / 466)

@@ -36,7 +36,7 @@ def get_config(method: Method) -> ExperimentConfig:
     TRAIN,
     ChatTemplate(user=USER),
     extract='answer_line',
-    verifier='number',
+    verifier='math',
     last_characters=300,
   )
   return ExperimentConfig(
@@ -50,6 +50,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_prompt_tokens=2048,
       max_response_tokens=20480,
       max_rounds=10,
+      round_prompts=1536,
       overlong_prompt='skip',
     ),
     update=UpdateConfig(minibatch_prompts=32, microbatch_prompts=32),
@@ -85,7 +86,11 @@ RECIPE = Recipe(
   rows={
     'without_dynamic_sampling': Row(
       method='dapo',
-      set=(_REWARD, 'method.group_filter=null'),
+      set=(
+        _REWARD,
+        'method.group_filter=null',
+        'rollout.round_prompts=null',
+      ),
       tiny=_SMALL,
     ),
     'dapo': Row(method='dapo', set=(_REWARD,), tiny=_SMALL),
@@ -122,7 +127,6 @@ RECIPE = Recipe(
   unverified=('300 rollouts', 'the name of the model on the hub'),
   weaker=(
     'answers are compared as numbers, not as texts without units and LaTeX',
-    'a round of dynamic sampling draws 512 prompts, not 1536',
   ),
   traps=(
     'The data set has each of about 17,000 problems about a hundred times.',

@@ -92,7 +92,9 @@ def get_config(method: Method) -> ExperimentConfig:
       max_response_tokens=3000,
       overlong_prompt='skip',
     ),
-    update=UpdateConfig(minibatch_prompts=16, microbatch_prompts=8),
+    update=UpdateConfig(
+      minibatch_rows=128, microbatch_rows=64, microbatch_prompts=8
+    ),
     optimizer=OptimizerConfig(learning_rate=1e-6, b2=0.95),
     mesh=MeshConfig(data=1, fsdp=8),
     evaluation=settings.evaluation(EVALUATION, task, every=16),
@@ -152,8 +154,6 @@ RECIPE = Recipe(
     'count comes from another paper',
   ),
   weaker=(
-    'a minibatch holds whole groups (16 prompts of 8), not 128 shuffled rows; '
-    'the number of updates is equal',
     'answers are graded by `math`: it refuses what is not evaluated, which the '
     'released grader accepts',
   ),

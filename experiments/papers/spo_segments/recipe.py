@@ -21,13 +21,18 @@ _COMMON = (
   'method.logits=TopP(p=0.9)',
   'method.credit=Whiten()',
 )
+# Wrappers of rollouts need whole groups.
+_GROUPS = (
+  'update.minibatch_rows=null',
+  'update.microbatch_rows=null',
+)
 _PENALTY = ('method.losses=KLPenalty(coef=0.0001)',)
 
 
 def get_config(method: Method) -> ExperimentConfig:
   """64 prompts of 8 samples, 16 updates in two epochs, 1024 tokens."""
   task = settings.task(
-    TRAIN, PlainTemplate(PROMPT), extract='hash', verifier='text'
+    TRAIN, PlainTemplate(PROMPT), extract='hash', verifier='decimal'
   )
   return ExperimentConfig(
     iterations=1000,
@@ -43,7 +48,9 @@ def get_config(method: Method) -> ExperimentConfig:
       stop=('\n\n\nProblem:',),
       overlong_prompt='skip',
     ),
-    update=UpdateConfig(epochs=2, minibatch_prompts=8, microbatch_prompts=4),
+    update=UpdateConfig(
+      epochs=2, minibatch_rows=64, microbatch_rows=32, microbatch_prompts=4
+    ),
     optimizer=OptimizerConfig(learning_rate=1e-6, warmup_steps=480),
     evaluation=settings.evaluation(EVALUATION, task, every=10),
     verifier=VerifierConfig(num_workers=8, timeout_seconds=5.0),
@@ -71,7 +78,12 @@ RECIPE = Recipe(
     'spo_chain': Row(
       method='spo_chain',
       add=_COMMON + _PENALTY,
-      set=('method.rollout.samples=9', 'method.rollout.max_cuts=25'),
+      set=(
+        'method.rollout.samples=9',
+        'method.rollout.max_cuts=25',
+        'update.minibatch_prompts=8',
+        *_GROUPS,
+      ),
       tiny=('method.rollout.samples=2', 'method.rollout.max_cuts=2'),
     ),
     'spo_tree': Row(
@@ -83,6 +95,7 @@ RECIPE = Recipe(
         'rollout.group_size=216',
         'update.epochs=1',
         'update.minibatch_prompts=2',
+        *_GROUPS,
         'update.microbatch_prompts=1',
       ),
       tiny=(
@@ -126,7 +139,7 @@ RECIPE = Recipe(
     'was not read; this recipe trains on all',
     'log-probabilities are those of the truncated distribution that sampled; '
     'the released code compares untruncated ones',
-    'a minibatch holds whole groups (8 prompts of 8), not 64 shuffled rows',
+    'minibatches of spo_chain and spo_tree hold whole groups, not rows',
   ),
   traps=(
     'A base file has a KL coefficient of 0.05; the runs end with 1e-4.',

@@ -1,5 +1,6 @@
 """Functionals of the policy's logits that single methods read by token."""
 
+from rl_jax.pieces.statistics.action_probs import ActionProbs as ActionProbs
 from rl_jax.pieces.statistics.action_values import (
   ActionNormalisers as ActionNormalisers,
 )

@@ -53,6 +53,11 @@ def python_hiding(
   def python_(code: str) -> str:
     return _run(code, limits, paths)
 
+  if limits.packages:
+    more = ' and '.join(('the standard library', *limits.packages))
+    python_.__doc__ = f'{python.__doc__}'.replace(
+      'only the standard library', f'only {more}'
+    )
   return python_
 
 

@@ -12,19 +12,27 @@ from rl_jax.tasks import base
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import (
   hidden_files,
+  retriever,
   tool_functions,
   tool_makers,
+  tool_rules,
 )
 from rl_jax.tasks.environments.base import Environment, Episodic, Reply
 from rl_jax.tasks.environments.calculator_tool import calculator
+from rl_jax.tasks.environments.fenced_calls import FencedCalls
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.tool_calls import JsonCalls
+from rl_jax.tasks.environments.tool_rules import ToolRules
 from rl_jax.tasks.templates import ChatTemplate
 from rl_jax.verification import sandbox
 
 BUILT_IN = {'calculator': calculator, 'python': tool_makers.python}
-# Of a file: 'sql:PATH'.
-MADE = {'sql': tool_makers.sql, 'search': tool_makers.search}
+# Of a file or an address: 'sql:PATH'.
+MADE = {
+  'sql': tool_makers.sql,
+  'search': tool_makers.search,
+  'retrieve': retriever.retrieve,
+}
 CALLS, COST = 'calls', 'cost'  # components: how many, and their prices
 MOST_CHARACTERS = 40_000  # of all results of a turn, less than of a reply
 _MOST_OBSERVED, _MOST_INFO = 48_000, 18_000  # with marks; calls that are logged
@@ -51,7 +59,8 @@ class WithTools(Episodic):
     the system message (or before a plain prompt), for models whose template
     knows no tools or another form of calls, which is an error; 'none' adds
     nothing: the task's own prompt shows calls.
-  form: of calls in the text of a turn, JsonCalls or MarkedCalls.
+  form: of calls in the text of a turn, JsonCalls, MarkedCalls or FencedCalls.
+  rules: see ToolRules, when the conversation ends and what is judged.
   deterministic: False if a tool may answer the same call in another way, see
     EnvironmentTask.
   turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
@@ -70,7 +79,8 @@ class WithTools(Episodic):
   functions: tuple[Any, ...] = ('calculator',)
   prices: dict[str, float] = dataclasses.field(default_factory=dict, hash=False)
   shown: str = chosen('template', ('template', 'text', 'none'))
-  form: JsonCalls | MarkedCalls = JsonCalls()
+  form: JsonCalls | MarkedCalls | FencedCalls = JsonCalls()
+  rules: ToolRules = ToolRules()
   reward_weights: dict[str, float] = base.outcome_only()
   deterministic: bool = True
   turn_seconds: float = ranged(6.0, 0.0, open_low=True)
@@ -181,12 +191,17 @@ class WithTools(Episodic):
   def prepare(self) -> None:
     """Prepares the task; the functions are known since the checks above.
 
-    Raises: RuntimeError if 'python' lacks a required layer of the sandbox.
+    Raises: RuntimeError if 'python' lacks a required layer of the sandbox, or a
+      package; ConnectionError naming a retriever that does not answer.
     """
     if 'python' in self.functions:
       report = sandbox.run_calls('', '', [], self.limits, self._hidden)
       layers = self.limits.layers
       sandbox.check_required('WithTools', report, layers, self.require)
+      sandbox.check_packages('WithTools.limits', self.limits)
+    for one in self.functions:
+      if isinstance(one, str) and one.startswith('retrieve:'):
+        retriever.check(one.removeprefix('retrieve:'))
     self.task.prepare()
 
   def make(self, example: Example) -> 'Conversation':
@@ -230,6 +245,8 @@ class Conversation(Environment):
 
   def __init__(self, task: WithTools, example: Example):
     self._task, self._example = task, example
+    self._said: list[str] = []  # what the task's reward judges, if it is all
+    self._turns_with_calls = 0
 
   def reset(self, seed: int) -> Reply:
     """The prompt says everything."""
@@ -238,14 +255,17 @@ class Conversation(Environment):
 
   def step(self, action: str) -> Reply:
     """The results of the calls, or the reward of the answer."""
+    rules = self._task.rules
     calls = self._task.form.calls_in(action)
+    self._say(action)
+    if rules.is_answer(action, len(calls), self._turns_with_calls):
+      return Reply(rewards={**self._judged(), CALLS: 0.0, COST: 0.0}, done=True)
     if not calls:
-      judged = self._task.task.reward(self._example, action)
-      return Reply(rewards={**judged, CALLS: 0.0, COST: 0.0}, done=True)
-    # What opened the first turn is not a part of a later one.
-    self._example = dataclasses.replace(self._example, prefill='')
+      self._heard(rules.no_call)
+      return Reply(rules.no_call, rewards={CALLS: 0.0, COST: 0.0})
+    self._turns_with_calls += 1
     with tool_functions.limited(self._task.turn_seconds):
-      texts = [self._result(call) for call in calls]
+      texts = [rules.shown(self._result(call)) for call in calls]
     size = sum(map(len, texts))
     if size > MOST_CHARACTERS:
       problem = f'{size} characters, more than {MOST_CHARACTERS}'
@@ -254,12 +274,38 @@ class Conversation(Environment):
     if len(observed) > _MOST_OBSERVED:
       observed = self._observed([f'error: {len(calls)} calls are too many'])
     cost = sum(self._task.prices.get(call.name, 1.0) for call in calls)
+    rewards = {CALLS: float(len(calls)), COST: float(cost)}
+    info = {'calls': _recorded(calls)}
+    done = any(tool_rules.has_one(text, rules.result_ends) for text in texts)
+    if done:
+      self._said.append(observed)
+      rewards = {**self._judged(), **rewards}
+    self._heard(observed)
     return Reply(
-      observed,
-      rewards={CALLS: float(len(calls)), COST: float(cost)},
+      '' if done else observed,
+      rewards=rewards,
+      done=done,
       calls=len(calls),
-      info={'calls': _recorded(calls)},
+      info=info,
     )
+
+  def _say(self, action):
+    """Notes a turn of the policy."""
+    if self._task.rules.judged == 'turn':
+      self._said = []
+    self._said.append(action)
+
+  def _heard(self, observed):
+    """Notes what is said to the policy."""
+    if self._task.rules.judged == 'episode':
+      self._said.append(observed)
+    else:
+      # What opened the first turn is not a part of a later one.
+      self._example = dataclasses.replace(self._example, prefill='')
+
+  def _judged(self):
+    """Rewards by the task of the last turn, or of all that was said."""
+    return self._task.task.reward(self._example, ''.join(self._said))
 
   def _observed(self, texts):
     wrapped = self._task.shown != 'template'

@@ -8,6 +8,7 @@ from rl_jax.verification.sandbox.python_calls import (
   Report,
   Result,
   SandboxError,
+  check_packages,
   check_required,
   run_calls,
 )
@@ -20,6 +21,7 @@ __all__ = [
   'Result',
   'SAFE',
   'SandboxError',
+  'check_packages',
   'check_required',
   'run_calls',
 ]

@@ -17,7 +17,8 @@ of which is used if the kernel and the container permit it:
               library.
   namespaces  own users, pids, IPC and network without an interface; files
               read-only, /proc hidden, the directory a small memory disk.
-  landlock    only the standard library can be read, only the directory written.
+  landlock    only the standard library, and packages that are named, can be
+              read, only the directory written.
   seccomp     no sockets, processes, threads, signals, tracing, mounts, ...
 
 What is missing, and why, is in `Report.missing`. What cannot be blocked:
@@ -35,6 +36,7 @@ What is missing, and why, is in `Report.missing`. What cannot be blocked:
 
 from collections.abc import Sequence
 import dataclasses
+import importlib.util
 import json
 import logging
 import math
@@ -51,6 +53,11 @@ from typing import Any
 LAYERS = ('namespaces', 'landlock', 'seccomp')
 _RUNNER = pathlib.Path(__file__).with_name('runner.py')
 _FLAGS = ('-P', '-s', '-S', '-B')  # -I would not read the seed of hashes
+_ENVIRONMENT = {
+  'PYTHONHASHSEED': '0',
+  # A thread cannot be started.
+  **dict.fromkeys(('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS'), '1'),
+}
 _GRACE_SECONDS = 10.0  # beyond the wall limit, for start and end
 
 
@@ -61,6 +68,11 @@ class SandboxError(RuntimeError):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
   """Limits of a process, for all calls of one `run_calls` together.
+
+  packages: names of installed ones that the code can import beside the standard
+    library, with those that they need: ('sympy', 'mpmath'), ('numpy',). They
+    run within the same limits, without threads; numpy needs memory_bytes of
+    1 << 30.
 
   Raises: ValueError naming the field for values out of range.
   """
@@ -73,6 +85,7 @@ class Limits:
   output_bytes: int = 1 << 16  # of the values as JSON
   layers: tuple[str, ...] = LAYERS  # fewer are for tests of the others
   landlock_version: int = 99  # at most; less is for tests of older kernels
+  packages: tuple[str, ...] = ()
 
   def __post_init__(self):
     for name, value in (
@@ -89,6 +102,12 @@ class Limits:
     ):
       if value < low:
         raise ValueError(f'Limits.{name} = {value} is below {low}')
+    for name in self.packages:
+      if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(
+          f'Limits.packages = {self.packages}: {name!r} is not the name of a '
+          'package'
+        )
     unknown = sorted(set(self.layers) - set(LAYERS))
     if unknown:
       raise ValueError(f'Limits.layers has {unknown}; known: {LAYERS}')
@@ -140,6 +159,7 @@ def run_calls(
     'calls': [list(arguments) for arguments in calls],
     'hidden': [os.path.realpath(p) for p in hidden if os.path.isfile(p)],
     **dataclasses.asdict(limits),
+    'packages': _folders(limits.packages),
   }
   directory = os.path.realpath(tempfile.mkdtemp(prefix='rl_jax_sandbox_'))
   try:
@@ -161,6 +181,38 @@ def run_calls(
   return Report(tuple(results), ended, missing)
 
 
+def _folders(packages: Sequence[str]) -> dict[str, list[str]]:
+  """Name of a package -> its folder, and that of its shared libraries.
+
+  Raises: SandboxError naming one that is not installed.
+  """
+  found = {}
+  for name in packages:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+      raise SandboxError(f'the package {name!r} is not installed')
+    folder = os.path.realpath(spec.submodule_search_locations[0])
+    libraries = f'{folder}.libs'
+    found[name] = [folder] + [libraries] * os.path.isdir(libraries)
+  return found
+
+
+def check_packages(name: str, limits: Limits) -> None:
+  """Raises RuntimeError if code cannot import a package that it may.
+
+  name: of what has the limits.
+  """
+  for package in limits.packages:
+    code = f'def run():\n  import {package}'
+    (result,) = run_calls(code, 'run', [[]], limits).results
+    if result.error is not None:
+      raise RuntimeError(
+        f'{name}.packages has {package!r}, which cannot be imported there: '
+        f'{result.error}. Packages that it needs are to be named, too, and its '
+        'files readable by everyone; numpy needs memory_bytes of 1 << 30'
+      )
+
+
 def _run(request, directory, limits):
   """(bytes that the child wrote, how it ended)."""
   ours, theirs = os.pipe()
@@ -171,7 +223,7 @@ def _run(request, directory, limits):
       stdout=subprocess.PIPE,
       stderr=subprocess.DEVNULL,
       pass_fds=[theirs],
-      env={'PYTHONHASHSEED': '0'},
+      env=_ENVIRONMENT,
       cwd=directory,
       start_new_session=True,  # survives the caller, to clean up
     )

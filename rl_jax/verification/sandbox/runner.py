@@ -7,6 +7,7 @@ the wall limit; stdin closes (the caller has died or has stopped it). Then it
 kills and reaps every descendant and reports on stdout how the child ended.
 """
 
+import importlib.util
 import json
 import math  # noqa: F401  imported before files become unreadable
 import os
@@ -130,6 +131,8 @@ def _confine(request, directory, values, library, missing):
   os.closerange(_VALUES + 1, 1 << 16)
   if 'landlock' in layers:
     readable = [library, *_LIBRARIES, *_FILES, f'{sys.base_prefix}/lib']
+    for folders in request['packages'].values():
+      readable += folders
     writable = [directory, os.devnull]
     version = request['landlock_version']
     _try(
@@ -154,9 +157,30 @@ def _confine(request, directory, values, library, missing):
     _try(missing, 'seccomp', kernel.refuse_calls)
 
 
+class _Packages:
+  """Finds packages by name, whose folder beside others cannot be listed."""
+
+  def __init__(self, folders):
+    self._folders = {name: found[0] for name, found in folders.items()}
+
+  def find_spec(self, name, path=None, target=None):
+    """The spec of a package; submodules are found in its folder."""
+    del path, target
+    folder = self._folders.get(name)
+    if folder is None:
+      return None
+    return importlib.util.spec_from_file_location(
+      name,
+      os.path.join(folder, '__init__.py'),
+      submodule_search_locations=[folder],
+    )
+
+
 def _serve(request, missing):
   """Runs the code, then one call after the other; one line for each."""
   _write({'missing': missing})
+  if request['packages']:
+    sys.meta_path.append(_Packages(request['packages']))
   # A module that can be found: dataclasses look up types in that of a class.
   module = sys.modules['response'] = types.ModuleType('response')
   space = module.__dict__

@@ -17,12 +17,19 @@ from experiments.sweeps import runs as sweep_runs
 from experiments.tables import published
 import rl_jax
 from rl_jax import config as config_lib
+from rl_jax.tasks.environments.base import is_environment
 from rl_jax.tasks.sources import BadRowError
 
 NAMES = recipe_lib.names()
 ROWS = [(paper, row) for paper in NAMES for row in recipe_lib.load(paper).rows]
 # The row of each recipe that the quick tests run.
 FIRST = [(paper, next(iter(recipe_lib.load(paper).rows))) for paper in NAMES]
+# Those whose rows are questions with answers.
+ASKED = [
+  name
+  for name in NAMES
+  if any(one.answer for one in recipe_lib.load(name).data)
+]
 REST = [pair for pair in ROWS if pair not in FIRST]
 SOURCE = DataSource(
   name='sums',
@@ -60,7 +67,8 @@ def test_every_row_is_a_configuration(paper, row):
   """It fits, has the model's sizes, and trains on a file of the recipe."""
   recipe, config = recipe_lib.load(paper), recipe_lib.experiment(paper, row)
   config_lib.validate(config)
-  assert tiny.config_source(recipe, config)
+  if recipe.data:
+    assert tiny.config_source(recipe, config)
   model = next(
     name
     for name in recipe.models
@@ -320,14 +328,27 @@ def test_all_rows_in_miniature(paper, row, tmp_path):
   run_in_miniature(paper, row, tmp_path)
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_right_answers_of_the_rows_by_hand_are_right(name, tmp_path):
-  """Prompt and grader of every recipe, on boxes, hashes and last numbers."""
+def graded(name, folder):
+  """The first row's task of rows, and what judges it."""
   recipe = recipe_lib.load(name)
-  where = tiny.write(recipe, str(tmp_path))
+  where = tiny.write(recipe, str(folder))
   config = recipe_lib.experiment(name, next(iter(recipe.rows)))
   source = tiny.config_source(recipe, config)
-  task = dataclasses.replace(config.task, sources={'train': where[source]})
+  task = settings.with_rows(config.task, sources={'train': where[source]})
+  _, own = settings.rows_of(task)
+  return recipe, source, own if is_environment(task) else task, own
+
+
+@pytest.mark.parametrize('name', ASKED)
+def test_right_answers_of_the_rows_by_hand_are_right(name, tmp_path):
+  """Prompt and grader of every recipe, on boxes, hashes and last numbers."""
+  recipe, source, task, own = graded(name, tmp_path)
+  if source in recipe.by_hand:
+    for i, one in enumerate(recipe.by_hand[source]):
+      example = task.example('train', i)
+      assert task.reward(example, one.right)['outcome'] == 1.0
+      assert task.reward(example, one.wrong)['outcome'] == 0.0
+    return
   right = {
     'boxed': 'So \\boxed{%s}.',
     'boxed_or_last_number': 'So \\boxed{%s}.',
@@ -335,7 +356,8 @@ def test_right_answers_of_the_rows_by_hand_are_right(name, tmp_path):
     'hash': 'So\n#### %s',
     'hash_number': 'So\n#### %s',
     'answer_line': 'So\nAnswer: %s',
-  }[task.extract]
+    'answer_tags': '<think>So</think><answer>%s</answer>',
+  }[own.extract]
   for i, (question, answer) in enumerate(tiny.PROBLEMS):
     example = task.example('train', i)
     assert question in example.prompt

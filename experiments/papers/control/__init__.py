@@ -1,0 +1,1 @@
+"""Control, in-context and offline learning, each row by one command."""

@@ -1,0 +1,112 @@
+"""Measures a row of the page of control, five seeds in one program.
+
+  python -m experiments.papers.control.run --row=dpt
+
+Prints each metric by arm, mean and 95% interval over seeds (Student's t), and
+what they say of the claims, which were named before the first run. --scale
+multiplies the number of updates. --out keeps the result as one JSON line.
+Cost: one to five minutes on two CPU cores, see the page.
+"""
+
+from collections.abc import Sequence
+import json
+import time
+from typing import Any
+
+from absl import flags
+import jax
+import numpy as np
+
+from experiments.flags import configuration, outputs
+from experiments.papers.control import (
+  bilevel,
+  dpt,
+  exploitation,
+  guided,
+  histories,
+  maze,
+  no_regret,
+  protected,
+  search,
+)
+from experiments.papers.control.claims import Results, Row
+from experiments.tables import intervals
+
+ROWS: dict[str, Row] = {
+  'dpt': dpt.ROW,
+  'lhf': histories.ROW,
+  'exploitation': exploitation.ROW,
+  'evolve': guided.ROW,
+  'regret': no_regret.ROW,
+  'prdc': maze.PRDC,
+  'a2pr': maze.A2PR,
+  'famo2o': maze.FAMO2O,
+  'parl': bilevel.ROW,
+  'protected': protected.ROW,
+  'search': search.ROW,
+}
+
+_ROW = flags.DEFINE_enum(
+  'row', None, tuple(ROWS), 'Of the page.', required=True
+)
+_SEEDS = flags.DEFINE_integer(
+  'seeds', 5, 'From 0.', lower_bound=1, upper_bound=100
+)
+_SCALE = flags.DEFINE_float(
+  'scale', 1.0, 'Factor on the number of updates.', lower_bound=1e-3
+)
+_OUT = flags.DEFINE_string('out', None, 'File that gets a further line.')
+
+
+def table(results: Results) -> str:
+  """Markdown: an arm a line, for every metric."""
+  lines = ['| metric | arm | mean | 95% |', '|---|---|---|---|']
+  for metric, arms in results.items():
+    for arm, value_S in sorted(arms.items(), key=lambda x: np.mean(x[1])):
+      low, high = intervals.mean_interval(np.asarray(value_S))
+      mean = float(np.mean(value_S))
+      lines.append(
+        f'| {metric} | {arm} | {mean:.3g} | [{low:.3g}, {high:.3g}] |'
+      )
+  return '\n'.join(lines)
+
+
+def line(name: str, row: Row, results: Results, cost: Any) -> dict[str, Any]:
+  """The JSON line of a result."""
+  values = {
+    metric: {
+      arm: [round(float(x), 5) for x in np.asarray(value_S)]
+      for arm, value_S in arms.items()
+    }
+    for metric, arms in results.items()
+  }
+  verdicts = {claim.text: claim.verdict(values) for claim in row.claims}
+  return {'row': name, **cost, 'verdicts': verdicts, 'values': values}
+
+
+def main(argv: Sequence[str]) -> None:
+  """Prints the table and the verdicts."""
+  del argv
+  if _OUT.value is not None:
+    outputs.check_file('out', _OUT.value)
+  row = ROWS[_ROW.value]
+  wall, cpu = time.monotonic(), time.process_time()
+  key_S = jax.random.split(jax.random.key(0), _SEEDS.value)
+  results = row.measure(key_S, _SCALE.value)
+  cost = {
+    'seeds': _SEEDS.value,
+    'scale': _SCALE.value,
+    'wall_s': round(time.monotonic() - wall),
+    'cpu_s': round(time.process_time() - cpu),
+  }
+  found = line(_ROW.value, row, results, cost)
+  print(f'{row.title}: {cost}\n\n{table(found["values"])}\n')
+  for text, verdict in found['verdicts'].items():
+    print(f'- {text}: {verdict}')
+  if _OUT.value is not None:
+    with open(_OUT.value, 'a', encoding='utf-8') as file:
+      file.write(json.dumps(found) + '\n')
+
+
+if __name__ == '__main__':
+  configuration.run(main)

@@ -1,0 +1,1 @@
+"""Histories: worlds and actors as pure functions, and what learns from them."""

@@ -1,0 +1,103 @@
+"""Plans hold the programs of evaluations."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from configs.worlds import bandit
+from rl_jax.config import EvaluationConfig
+from rl_jax.pieces.logits import TopP
+from rl_jax.planning import abstract_run, memory_plan, programs, roofline
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
+from rl_jax.tasks.evaluation_set import EvaluationSet
+
+SETTINGS = EvaluationConfig(
+  every=10, num_prompts=20, batch_prompts=8, num_samples=4
+)
+# Of the split and of 'warm' there are greedy responses and samples.
+SETS = (
+  EvaluationSet(name='same', limit=8, num_samples=0),
+  EvaluationSet(name='warm', limit=6, temperature=2.0, num_samples=4),
+)
+
+
+def config_with(toy, settings, method='grpo', **fields):
+  """Rollouts of 8 prompts with 4 samples of 3 tokens."""
+  config = bandit.get_config(toy.get_method(method))
+  rollout = RolloutConfig(
+    num_prompts=8, group_size=4, max_prompt_tokens=4, max_response_tokens=3
+  )
+  return dataclasses.replace(
+    config, rollout=rollout, evaluation=settings, **fields
+  )
+
+
+def lowered(config):
+  """The programs of one CPU device, by stage."""
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  model = policy_lib.planned_model(config.model, config.task, Platform())
+  return abstract_run.AbstractRun(config, model, mesh).lower()
+
+
+def test_programs_are_of_a_kind_and_called_for_all_prompts(toy):
+  """20, 8 and 6 prompts in batches of 8: greedy 3 + 1 + 1 times."""
+  settings = dataclasses.replace(SETTINGS, sets=SETS)
+  found = abstract_run.evaluated(config_with(toy, settings))
+  times = {stage: times for stage, (_, times) in found.items()}
+  assert times == {
+    'evaluate': 5,
+    'evaluate samples': 3,
+    'evaluate warm samples': 1,
+  }
+  rows = [(x.group_size, x.prompts) for x, _ in found.values()]
+  assert rows == [(1, 8), (4, 8), (4, 6)]
+
+
+def test_no_evaluation_has_no_program(toy):
+  for change in ({'every': 0}, {'sample': False}):
+    settings = dataclasses.replace(SETTINGS, **change)
+    assert abstract_run.evaluated(config_with(toy, settings)) == {}
+
+
+@pytest.mark.parametrize('method', ['grpo', 'dapo'])
+def test_equal_shapes_share_the_program_of_training(toy, method):
+  """With and without a reference, which sampling does not read."""
+  found = lowered(config_with(toy, SETTINGS, method))
+  texts = {stage: program.as_text() for stage, program in found.items()}
+  assert texts['evaluate samples'] == texts['generate'] != texts['evaluate']
+  kept = {x: found[x] for x in ('generate', 'evaluate samples')}
+  compiled = programs.all_compiled(
+    kept, devices=1, unknown_trips=dict.fromkeys(kept, 1)
+  )
+  assert compiled['evaluate samples'].shared == 'generate'
+  assert compiled['generate'].shared == ''
+
+
+def test_other_draws_have_their_program(toy):
+  """A transform, another temperature or more samples."""
+  for change in (
+    {'transforms': (TopP(p=0.5),)},
+    {'temperature': 0.5},
+    {'num_samples': 8},
+  ):
+    settings = dataclasses.replace(SETTINGS, **change)
+    found = lowered(config_with(toy, settings))
+    assert found['evaluate samples'].as_text() != found['generate'].as_text()
+
+
+def test_the_roofline_has_the_share_of_an_iteration(toy):
+  """Three calls of the size of a rollout at every tenth iteration."""
+  config = config_with(toy, dataclasses.replace(SETTINGS, greedy=False))
+  model = policy_lib.planned_model(config.model, config.task, Platform())
+  plan = memory_plan.estimate(
+    config, model, mesh_lib.abstract_mesh(config.mesh)
+  )
+  sent = {'generate': 0.0, 'evaluate samples': 1e9}
+  rollout, evaluation = roofline.roofline(config, model, plan, 1, sent)
+  assert evaluation.stage == 'evaluate'
+  assert evaluation.flop == pytest.approx(0.3 * rollout.flop)
+  assert evaluation.sent == pytest.approx(0.3e9)
