@@ -138,7 +138,13 @@ def check_selector(selector: Any, prompts: PromptSet) -> None:
   selector.check(CheckContext(prompts=prompts))
 
 
-def _host_selector(selector, task, prompts, key, policy):
+def host_selector(
+  selector: Any, task: Any, prompts: PromptSet, key: jax.Array, policy: Any
+) -> PromptSelector:
+  """The choice of prompts of a run; policy: what a model of them begins as.
+
+  Raises: ValueError if the selector cannot choose among these prompts.
+  """
   is_mixture = isinstance(task, TaskMixture)
   if is_mixture and selector.mixes:
     sizes = usable_sizes(prompts)
@@ -176,7 +182,7 @@ def make_source(
 
   def sampler(prompts, rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
-    selector = _host_selector(chooses, task, prompts, key, policy)
+    selector = host_selector(chooses, task, prompts, key, policy)
     memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
@@ -194,7 +200,7 @@ def make_source(
   def recorded(records, selector, key):
     return RecordedSource(
       prompts=records,
-      selector=_host_selector(selector, task, records, key, policy),
+      selector=host_selector(selector, task, records, key, policy),
       score=stages.score,
       mesh=stages.engine.mesh,
       num_prompts=rollout.recorded_prompts,

@@ -1,13 +1,16 @@
 """Judges that are functions: what they are asked, and whom they judge."""
 
+import types
+
 import numpy as np
 import pytest
 
+from experiments.flags import configuration
 from rl_jax import tasks
 from rl_jax.judging import scripted
 from rl_jax.judging.judges import Judges
 from rl_jax.models.judge_source import Judge, Revision
-from rl_jax.runs.judges import check_parts
+from rl_jax.runs.judges import check_parts, make_judges
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.verification.pool import Outcome
@@ -113,3 +116,27 @@ def test_an_answer_of_another_kind_is_named():
   source = Judge(function=f'{HERE}:listed', template='{response}')
   with pytest.raises(ValueError, match="judge 'judge': its function returned"):
     judged(source, ['a'])
+
+
+def test_a_run_makes_its_judges_without_a_model():
+  """The judge of configs/worlds/judged.py and a reviser, from their names."""
+  config = configuration.build(
+    'configs/worlds/judged.py',
+    'grpo',
+    [
+      'judges.0.revision=Revision('
+      "function='rl_jax.worlds.fallible_judge:revised', every=1)",
+      "judges.0.template='fooled\\n{rubric}\\nTask: {prompt}\\nResponse: "
+      "{response}\\n'",
+    ],
+  )
+  policy = types.SimpleNamespace(model=None, tokenizer=None)
+  judges = make_judges(config, policy, None, None)
+  example = Example(prompt='r 1 2=', answer='2 1', id=0)
+  texts = ['2 1', '1 2', '2 2']
+  for expected in ([1.0, 1.0, 0.0], [1.0, 0.0, 0.0]):  # it is revised once
+    judges.begin(None)
+    outcomes = [Outcome({'outcome': 0.0})] * 3
+    found = judges.add(outcomes, [example], texts, 3)
+    assert [one.components['judge'] for one in found] == expected
+  assert judges.metrics()['rollout/rubric_version'] == 1.0
