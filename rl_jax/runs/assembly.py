@@ -140,6 +140,7 @@ def assemble(
       stages,
       Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
+      policy,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
