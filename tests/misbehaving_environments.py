@@ -4,6 +4,7 @@ import dataclasses
 import os
 import random
 import subprocess
+import tempfile
 import time
 
 from rl_jax.tasks.base import TaskTraits
@@ -54,6 +55,39 @@ class Unrepeatable(Misbehaving):
   """An environment that could ask the network."""
 
   traits = TaskTraits(deterministic=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Meets(Misbehaving):
+  """A step 'meet FOLDER COUNT' ends when so many run at the same time."""
+
+  deterministic: bool = True
+
+  @property
+  def traits(self):
+    """`deterministic` is a field."""
+    return TaskTraits(deterministic=self.deterministic)
+
+  def make(self, example):
+    """Waits for others."""
+    return _Meeting()
+
+
+class _Meeting(Echo):
+  def step(self, action):
+    """Also 'compute SECONDS'."""
+    word, *rest = action.split()
+    if word == 'meet':
+      folder, count = rest
+      with tempfile.NamedTemporaryFile(dir=folder):
+        while len(os.listdir(folder)) < int(count):
+          time.sleep(0.01)
+        time.sleep(0.5)  # others see it, too
+    if word == 'compute':
+      end = time.process_time() + float(rest[0])
+      while time.process_time() < end:
+        pass
+    return super().step(word)
 
 
 @dataclasses.dataclass(frozen=True)

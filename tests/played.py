@@ -10,13 +10,13 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
 
 N, G, T = 3, 4, 32
@@ -32,7 +32,7 @@ def make_episodes(task, tokenizer, turns, pool=None, **more):
   pool = SessionPool(task) if pool is None else pool
   return EpisodeRunner(
     task,
-    JournaledPool(pool),
+    NumberedCalls(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
     turns=turns,

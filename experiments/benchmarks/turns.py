@@ -21,6 +21,7 @@ from rl_jax.decoding.engine import Engine, EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
@@ -30,7 +31,6 @@ from rl_jax.runtime.platform import Platform
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
 from rl_jax.types import ENVIRONMENT
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import SessionPool
 
 STAGE = 'turns'
@@ -197,7 +197,7 @@ def _episodes(task, workers, tokenizer, limits):
   pool = SessionPool(task, workers)
   return EpisodeRunner(
     task,
-    JournaledPool(pool),
+    NumberedCalls(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
     turns=limits,

@@ -31,6 +31,8 @@ MACHINE = (
   'evaluation.batch_prompts',
   'verifier.num_workers',
   'verifier.memory_limit_bytes',
+  'verifier.limits',
+  'verifier.rates',
   'guards.log_rollouts',
 )
 _MISSING = object()

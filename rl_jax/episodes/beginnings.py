@@ -21,9 +21,6 @@ from rl_jax.tasks.environments.several import begins_in_chat
 from rl_jax.verification.sessions import Answer, Request
 
 Ask = Callable[[Sequence[Request]], list[Answer]]
-# Of the examples of one split: answers by the example's id, and by what
-# partners have answered before.
-Kept = dict[tuple[int, tuple[str, ...]], Answer]
 
 
 def open_all(
@@ -49,21 +46,6 @@ def open_all(
     _opened(task, episode, next((x for x in failures if x is not None), None))
     for episode, *failures in zip(episodes, *parts, strict=True)
   ]
-
-
-def ask_once(
-  pool_ask: Ask, kept: Kept, requests: Sequence[Request]
-) -> list[Answer]:
-  """The answers of requests; those that succeed are put into `kept`.
-
-  What is kept already is not asked again.
-  """
-  keys = [(r.example.id, r.actions) for r in requests]
-  new = [n for n, key in enumerate(keys) if key not in kept]
-  asked = pool_ask([requests[n] for n in new]) if new else []
-  found = dict(zip(new, asked, strict=True))
-  kept |= {keys[n]: one for n, one in found.items() if one.error is None}
-  return [found.get(n) or kept[key] for n, key in enumerate(keys)]
 
 
 def _opened(task, episode, failure):

@@ -11,6 +11,8 @@ import dataclasses
 import time
 from typing import Any
 
+from rl_jax.verification import sessions
+
 KINDS = ('reset', 'step', 'tool', 'reward', 'judge', 'partner')
 OUTCOMES = ('ok', 'invalid', 'timeout', 'failed')
 
@@ -103,3 +105,44 @@ class CallsHere(Calls):
 
   def close(self) -> None:
     self._waiting.clear()
+
+
+class SessionCalls(Calls):
+  """Resets and steps of episodes of a pool; at most one of an episode at once.
+
+  An episode that does not end by itself is ended by `end`.
+  """
+
+  def __init__(self, pool: sessions.SessionPool):
+    self._pool = pool
+    self._open: dict[tuple[int, int], Request] = {}  # by the pool's episode
+
+  def submit(self, request: Request) -> None:
+    self._open[request.payload.episode] = request
+    self._pool.submit(request.payload, request.key[:3])
+
+  def poll(self, timeout: float | None) -> list[Answer]:
+    return [
+      Answer(
+        self._open.pop(one.request.episode),
+        outcome_of(one.answer),
+        one.answer,
+        one.queued,
+        one.ran,
+      )
+      for one in self._pool.poll(timeout)
+    ]
+
+  def end(self, episode: tuple[int, int]) -> None:
+    """The policy has ended the episode, named as in its payloads."""
+    self._pool.end(lambda one: one == episode)
+
+  def close(self) -> None:
+    """The pool is closed by who has made it."""
+    self._open.clear()
+
+
+def outcome_of(answer: sessions.Answer) -> str:
+  """The outcome, of OUTCOMES, of an answer of a pool."""
+  known = answer.kind in ('ok', 'invalid', 'timeout')
+  return answer.kind if known else 'failed'

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_jax.episodes.beginnings import Kept
+from rl_jax.episodes.journal import Kept
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import Opened, opened, seed_of

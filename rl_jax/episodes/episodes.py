@@ -20,6 +20,7 @@ from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.stop import Stop
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.episodes import beginnings
+from rl_jax.episodes.journal import Kept, NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
 from rl_jax.episodes.resumed import Recorded, repeat
@@ -36,7 +37,6 @@ from rl_jax.tasks.environments.base import (
   seed_of,
 )
 from rl_jax.types import Trajectories
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
 OPPONENT = 'opponent'  # the named policy that plays against the policy
@@ -103,7 +103,7 @@ class UnweightedRewardWarning:
 class EpisodeRunner(Journaled):
   """Plays and judges; see `verifiers` for what a run asks of it.
 
-  journal: a JournaledPool around a SessionPool.
+  journal: of a SessionPool.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
   judges read episodes, of which all processes then know the texts. on_timeout:
   see VerifierConfig.on_turn_timeout.
@@ -112,7 +112,7 @@ class EpisodeRunner(Journaled):
   def __init__(
     self,
     task: Any,
-    journal: JournaledPool,
+    journal: NumberedCalls,
     *,
     tokenizer: Any,
     stop: Stop,
@@ -122,7 +122,7 @@ class EpisodeRunner(Journaled):
     on_timeout: str = 'invalid',
   ):
     super().__init__(journal)
-    self._task, self._pool = task, journal.pool
+    self._task = task
     self._turns, self._stop, self._partners = turns, stop, partners
     self._judged, self._on_timeout = judged, on_timeout
     self._format = turn_format(task, tokenizer, turns)
@@ -135,18 +135,13 @@ class EpisodeRunner(Journaled):
     self._seconds = 0.0
     self._counted = UnweightedRewardWarning()
 
-  def open(
-    self, examples: Sequence[Example], kept: beginnings.Kept
-  ) -> list[Opened]:
+  def open(self, examples: Sequence[Example], kept: Kept) -> list[Opened]:
     """The examples with their first observations; see `beginnings`."""
     self._rounds += 1
     return beginnings.open_all(
       self._task,
       examples,
-      functools.partial(
-        self._journal.ask,
-        ask=functools.partial(beginnings.ask_once, self._pool.ask, kept),
-      ),
+      functools.partial(self._journal.ask, kept=kept),
       self._partners,
       self._rounds,
     )
@@ -195,7 +190,9 @@ class EpisodeRunner(Journaled):
     self._exchange(engine, sides, own)
     self._records = gathered([self._record(player) for player in self._rows])
     self._live_B = None if recorded is None else recorded.live_B
-    return self._finished(engine, traj, sides[0], examples)
+    first = sides[0]
+    marks = (first.turn_BT, first.context_BT)
+    return self._finished(engine, traj, first.playing, marks, examples)
 
   def _exchange(self, engine, sides, own):
     """Turns until all episodes are over; own: rows of this process."""
@@ -465,26 +462,25 @@ class EpisodeRunner(Journaled):
       return None, False
     return ids, forgets
 
-  def _finished(self, engine, traj, side, examples):
-    """The record of a side."""
+  def _finished(self, engine, traj, playing, marks, examples):
+    """The record of rows; marks: the turn and the context of each token."""
+    turn_BT, context_BT = marks
     finished_B = np.array([r['finished'] for r in self._records])
     turns = turn_arrays(
       self._records, list(map(self._weights, examples)), self._turns.max_turns
     )
     arrays = {
       'finished_B': finished_B,
-      'turn_BT': side.turn_BT.astype(np.int32),
+      'turn_BT': turn_BT.astype(np.int32),
       'turns': turns,
     }
     if self._players > 1:
       role_N = [example.role for example in examples]
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
     if self._task.traits.rewrites:
-      arrays['context_BT'] = side.context_BT.astype(np.int32)
+      arrays['context_BT'] = context_BT.astype(np.int32)
     replicated = mesh_lib.replicated(engine.mesh)
-    return engine.finish(
-      traj, side.playing, **processes.put(arrays, replicated)
-    )
+    return engine.finish(traj, playing, **processes.put(arrays, replicated))
 
   def _weights(self, example):
     return self._task.weights_of(example)

@@ -18,6 +18,9 @@ from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -57,6 +60,7 @@ from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.journal import FILE as JOURNAL_FILE
 from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.sessions import SessionPool
 
 Runner = TextVerifier | TokenVerifier | EpisodeRunner
 
@@ -136,6 +140,7 @@ def assemble(
       stages,
       Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
+      policy,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
@@ -337,19 +342,29 @@ def make_runner(
   config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
-  path, what = None, ''
-  if workdir is not None and settings.workers:
+  what, name = '', JOURNAL_FILE
+  if processes.count() > 1:  # each verifies its own rows
+    name = f'process_{processes.index()}_{JOURNAL_FILE}'
+  if not settings.workers:
+    workdir = None  # no time limit: calls can be repeated
+  elif workdir is not None:
     what = _judging(config, files or {})
-    path = os.path.join(workdir, JOURNAL_FILE)
-    if processes.count() > 1:  # each verifies its own rows
-      name = f'process_{processes.index()}_{JOURNAL_FILE}'
-      path = os.path.join(workdir, name)
-  journal = JournaledPool(pool, path, what, writer or sole_writer())
+  writer = writer or sole_writer()
   if config.rollout.turns is None:
-    return TextVerifier(journal)
-  return EpisodeRunner(
+    path = None if workdir is None else os.path.join(workdir, name)
+    return TextVerifier(JournaledPool(pool, path, what, writer))
+  assert isinstance(pool, SessionPool)
+  number, kind = processes.index(), EpisodeRunner
+  if config.rollout.episodes == SLOTS:
+    kind = SlotRunner
+    if processes.count() > 1:
+      raise ValueError(
+        f"rollout.episodes = 'slots' in {processes.count()} processes: they "
+        "would wait for each other; set it to 'lockstep'"
+      )
+  return kind(
     task,
-    journal,
+    NumberedCalls(pool, workdir, what, writer, process=number, former=name),
     tokenizer=tokenizer,
     stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,

@@ -40,6 +40,8 @@ FREE = (
   'verifier.num_workers:',
   'verifier.timeout_seconds:',
   'verifier.memory_limit_bytes:',
+  'verifier.limits',
+  'verifier.rates',
 )
 
 

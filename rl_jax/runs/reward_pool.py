@@ -24,9 +24,11 @@ def make_pool(
   """
   settings = config.verifier
   limits = {
-    'num_workers': settings.workers,
+    'num_workers': settings.num_workers,
     'timeout_seconds': settings.timeout_seconds,
     'memory_limit_bytes': settings.memory_limit_bytes,
+    'limits': settings.limits,
+    'rates': settings.rates,
   }
   make = functools.partial(
     VerifierPool, on_timeout=settings.on_timeout, **limits

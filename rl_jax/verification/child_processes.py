@@ -25,6 +25,18 @@ def children() -> set[int]:
   return found
 
 
+def computes(pid: int) -> bool:
+  """Returns whether a process or a descendant runs now; Linux only."""
+  try:
+    with open(f'/proc/{pid}/stat') as file:
+      if file.read().rpartition(')')[2].split()[0] == 'R':
+        return True
+    with open(f'/proc/{pid}/task/{pid}/children') as file:
+      return any(computes(int(one)) for one in file.read().split())
+  except OSError:
+    return False  # it has ended
+
+
 @contextlib.contextmanager
 def keeping() -> Generator[None]:
   """Lets what is started within live as long as this process, as servers do."""

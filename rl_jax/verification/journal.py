@@ -5,8 +5,8 @@ than the one that was trained on and logged. Calls of a pool are numbered from
 the start of the run; the number is part of a checkpoint, and a run that
 continues there is given the journaled outcomes of the calls that it repeats.
 
-A line ends with its own CRC-32, as a changed digit of a reward would train
-other weights. Lines of earlier versions have none and are read as they are.
+Lines of earlier versions have no checksum and are read as they are; those of
+episodes, too, of which later ones are in `episodes.journal`.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,16 +19,15 @@ import zlib
 from absl import logging
 from etils import epath
 
+from rl_jax.verification import journal_lines
 from rl_jax.verification.pool import Outcome
-from rl_jax.verification.sessions import Answer, Request
 
 FILE = 'verifications.jsonl'
 _KEYS = ['call', 'crc', 'outcomes']
-_CRC = b', "line_crc": '
 
 
 class JournaledPool:
-  """A VerifierPool or SessionPool with a journal.
+  """A VerifierPool with a journal.
 
   pool: whose calls these are. With path=None it only counts calls. The journal
   has one line of JSON per call, flushed before the call returns. `forget` drops
@@ -49,7 +48,7 @@ class JournaledPool:
     self._task_crc = zlib.crc32(task.encode())
     self._path = None if path is None else epath.Path(path)
     self._calls = 0
-    self._lines = {} if path is None else _read(self._path)
+    self._lines = {} if self._path is None else read(self._path)
     self._file = None
     self._failures = 0
 
@@ -66,22 +65,6 @@ class JournaledPool:
       are_numbers=True,
     )
     return [Outcome(*outcome) for outcome in outcomes]
-
-  def ask(
-    self,
-    requests: Sequence[Request],
-    ask: Callable[[Sequence[Request]], list[Answer]] | None = None,
-  ) -> list[Answer]:
-    """Calls SessionPool.ask, or repeats what it returned the first time.
-
-    ask: what is called instead of the pool's.
-    """
-    ask = ask or self.pool.ask
-    answers = self._known(
-      lambda: [[r.example.id, r.seed, *r.actions] for r in requests],
-      lambda: [[a.reply, a.kind, a.detail] for a in ask(requests)],
-    )
-    return [Answer(*answer) for answer in answers]
 
   def _known(
     self,
@@ -135,7 +118,7 @@ class JournaledPool:
         self._rewrite(self._lines, force=True)  # a torn last line goes
         return
       self._writer.check()  # of a file that was opened before
-      self._file.write(_encode(line))
+      self._file.write(journal_lines.encode(line))
       self._file.flush()
     except OSError as error:
       self._warn(error)
@@ -150,7 +133,7 @@ class JournaledPool:
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
       with self._writer.replacing(self._path) as file:
-        file.write(b''.join(map(_encode, lines.values())))
+        file.write(b''.join(map(journal_lines.encode, lines.values())))
       self._file = self._path.open('ab')
     except OSError as error:
       self._warn(error)
@@ -169,21 +152,10 @@ class JournaledPool:
         file.close()
 
 
-def _encode(line):
-  body = json.dumps(line)[:-1].encode()
-  return body + _CRC + b'%d}\n' % zlib.crc32(body)
-
-
 def _decode(text: bytes) -> dict[str, Any]:
   """A line; ValueError for a damaged one, or one of another form."""
-  body, mark, crc = text.rpartition(_CRC)
-  if mark and crc != b'%d}' % zlib.crc32(body):
-    raise ValueError('its checksum differs')
-  try:
-    line = json.loads(body + b'}' if mark else text)
-  except RecursionError as error:
-    raise ValueError('it is nested too deeply') from error
-  if not isinstance(line, dict) or list(line) != _KEYS:
+  line = journal_lines.decode(text)
+  if list(line) != _KEYS:
     raise ValueError(f'it has not the keys {", ".join(_KEYS)}')
   call, crc, outcomes = line.values()
   if not (type(call) is int and call >= 0 and type(crc) is int):
@@ -211,8 +183,8 @@ def _numbers(outcomes):
   return all(type(x) in (int, float) for x in values)
 
 
-def _read(path):
-  """call -> line; what follows a damaged line is not used either."""
+def read(path: epath.Path) -> dict[int, dict[str, Any]]:
+  """The lines of a file by call; none that follows a damaged one is used."""
   found = {}
   if not path.exists():
     return found

@@ -1,6 +1,6 @@
 """Rewards from worker processes: a failed call affects only its own sample."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import math
 import threading
@@ -10,10 +10,12 @@ from rl_jax.checks import checked, chosen, ranged
 from rl_jax.user_modules import NamesCode
 from rl_jax.verification import messages, processes
 from rl_jax.verification import worker as worker_lib
-from rl_jax.verification.rounds import Round
+from rl_jax.verification.call_queue import Call, CallQueue, Rules
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker_pool import WorkerPool
 
+REWARD = 'reward'
+CALLS = ('reset', 'step', REWARD)  # kinds of calls; the first two of episodes
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
 LOST = ('timeout', 'died')  # by what a response made of its judge
 
@@ -23,7 +25,9 @@ LOST = ('timeout', 'died')  # by what a response made of its judge
 class VerifierConfig:
   """Worker processes that compute rewards.
 
-  num_workers: null is one, and none with `on_device` or in a scanned run. 0
+  num_workers: null has as many as calls wait without computing (a tool of the
+    network, a judge), at most 256, and as many as the machine has processors
+    for calls that compute; none with `on_device` or in a scanned run. 0
     computes rewards in this process, without any limit (trusted tasks only).
   memory_limit_bytes: address space of a worker, so that only the call that
     allocates too much fails; null: no limit.
@@ -32,6 +36,9 @@ class VerifierConfig:
     process twice.
   on_turn_timeout: the same of a turn of an episode; with 'wrong' the episode
     ends there, with the rewards of its earlier turns.
+  limits: calls of a kind that run at once, as {'reward': 16} for a judge that
+    serves so many; kinds are 'reset' and 'step' of episodes, and 'reward'.
+  rates: calls of a kind that begin in a second, as {'step': 2.5}.
   on_device: rewards by the task's `reward_device`, a function of tokens; then
     there are no workers.
   """
@@ -42,6 +49,12 @@ class VerifierConfig:
   on_timeout: str = chosen('invalid', ('invalid', 'wrong'))
   on_turn_timeout: str = chosen('wrong', ('invalid', 'wrong'))
   on_device: bool = False
+  limits: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
+  rates: dict[str, float] = dataclasses.field(default_factory=dict, hash=False)
+
+  def __post_init__(self):
+    _check_numbers('limits', self.limits, 1)
+    _check_numbers('rates', self.rates, 0.001)
 
   @property
   def workers(self) -> int:
@@ -49,6 +62,21 @@ class VerifierConfig:
     if self.num_workers is not None:
       return self.num_workers
     return 0 if self.on_device else 1
+
+
+def _check_numbers(name, numbers, least):
+  """Raises ValueError for a limit or rate that no call can keep."""
+  for kind, most in numbers.items():
+    if kind not in CALLS:
+      raise ValueError(
+        f'verifier.{name} has {kind!r}: expected kinds of {CALLS}'
+      )
+    is_number = isinstance(most, int | float) and not isinstance(most, bool)
+    if not is_number or not least <= most < math.inf:
+      raise ValueError(
+        f'verifier.{name}[{kind!r}] = {most!r} is not at least {least}: no '
+        'call would ever be made'
+      )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +99,9 @@ class VerifierPool(WorkerPool):
   """Computes rewards in worker processes, with a time limit per sample.
 
   num_workers=0 computes them in this process, without a time limit: for trusted
-  procedural tasks. Otherwise the task is pickled to new processes that cannot
+  procedural tasks. None has as many processes as calls wait without computing,
+  at most processes.MOST; limits and rates: of calls of the kind REWARD at once
+  and in a second. Otherwise the task is pickled to new processes that cannot
   use an accelerator; examples must be picklable. A worker that exceeds
   timeout_seconds on one sample is killed with its descendants and replaced;
   the samples queued after it are judged by another. A process that a call
@@ -90,14 +120,16 @@ class VerifierPool(WorkerPool):
   def __init__(
     self,
     task: Any,
-    num_workers: int = 1,
+    num_workers: int | None = 1,
     timeout_seconds: float = 10.0,
     *,
     memory_limit_bytes: int | None = None,
     on_timeout: str = 'invalid',
     start_timeout_seconds: float = 120.0,
+    limits: Mapping[str, int] | None = None,
+    rates: Mapping[str, float] | None = None,
   ):
-    if num_workers < 0:
+    if num_workers is not None and num_workers < 0:
       raise ValueError(f'num_workers = {num_workers} is negative')
     if not 0 < timeout_seconds < math.inf:
       raise ValueError(
@@ -108,16 +140,23 @@ class VerifierPool(WorkerPool):
     self._wrong = on_timeout == 'wrong'
     self._names = {'outcome', *task.reward_weights}
     self._whole: set[tuple[str, ...]] = set()  # names once returned together
-    self._task, self._timeout = task, timeout_seconds
+    self._task = task
     self._lock = threading.Lock()
     self._closed = False
-    crew = None
-    if num_workers:
+    crew, self._queue = None, None
+    if num_workers == 0:
+      task.prepare()
+    else:
       crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds
       )
-    else:
-      task.prepare()
+      rules = Rules(
+        parse=_parsed,
+        failed=lambda kind, detail: Outcome(None, kind, detail),
+        limits=limits or {},
+        rates=rates or {},
+      )
+      self._queue = CallQueue(crew, timeout_seconds, rules)
     super().__init__(Tally(KINDS), crew)
 
   def close(self) -> None:
@@ -159,21 +198,20 @@ class VerifierPool(WorkerPool):
     return outcome
 
   def _judged(self, samples):
-    if self._crew is None:
+    if self._queue is None:
       found = [worker_lib.judge(self._task, *sample) for sample in samples]
       for kind, _, detail in found:
         worker_lib.check_breach(kind, detail)
       return [Outcome(reply, kind, detail) for kind, reply, detail in found]
-    round_ = Round(
-      self._crew,
-      samples,
-      self._timeout,
-      parse=_parsed,
-      failed=lambda kind, detail: Outcome(None, kind, detail),
-      tries=1 + self._wrong,  # another call may have ended the process
+    tries = 1 + self._wrong  # another call may have ended the process
+    outcomes = self._queue.run(
+      [
+        Call(order=(place,), kind=REWARD, message=sample, tries=tries)
+        for place, sample in enumerate(samples)
+      ]
     )
-    outcomes = round_.run()
-    self._tally.add('stray', round_.late_strays)
+    self._tally.add('stray', self._queue.late_strays)
+    self._queue.late_strays = 0
     return outcomes
 
   def _lost_as_wrong(self, outcomes):
@@ -215,7 +253,9 @@ class VerifierPool(WorkerPool):
     return self._task.weights_of(example)
 
 
-def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:
+def check_limits(
+  task: Any, num_workers: int | None, timeout_seconds: float
+) -> None:
   """Raises ValueError if the task needs workers, or more time than they have.
 
   These are its traits `needs_workers` and `reward_seconds`.
@@ -227,7 +267,7 @@ def check_limits(task: Any, num_workers: int, timeout_seconds: float) -> None:
       'set it to 1 or more'
     )
   longest = traits.reward_seconds
-  if num_workers and timeout_seconds <= longest:
+  if num_workers != 0 and timeout_seconds <= longest:
     raise ValueError(
       f'verifier.timeout_seconds = {timeout_seconds} must exceed {longest}, '
       f'what the limits of {name} allow: else its samples are voided, not wrong'

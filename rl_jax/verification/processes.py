@@ -1,7 +1,7 @@
 """Starts, forks, kills and closes the verifier processes of a trainer."""
 
-import collections
 import json
+import logging
 from multiprocessing import connection as connection_lib
 import os
 import pickle
@@ -9,11 +9,14 @@ import socket
 import struct
 import subprocess
 import sys
+from typing import Any
 import weakref
 
 from rl_jax import user_modules
 from rl_jax.verification import worker as worker_lib
 
+MOST = 256  # workers, where nobody has said
+_LOGGER = logging.getLogger(__name__)
 _START = (
   'import json, sys; sys.path[:] = json.loads(sys.argv[1]); '
   'from rl_jax.verification import worker as w; w.nursery(int(sys.argv[2]))'
@@ -25,13 +28,20 @@ class Worker:
 
   def __init__(self, pid, connection):
     self.pid, self.connection = pid, connection
-    self.pending = collections.deque()  # samples sent and not answered
+    self.pending: dict[int, Any] = {}  # calls sent and not answered, by number
+    self.given: dict[int, Any] = {}  # with those answered since it was idle
+    self.kind = ''  # of them
     self.since = 0.0  # when the first of them began
-    self.closing = None  # rounds.Closing, while it does so
+    self.closing = None  # call_queue.Closing, while it does so
+    self.episodes: set[Any] = set()  # that live here
+    self.ends: list[Any] = []  # episodes that it closes before its next call
 
 
 class Crew:
-  """The nursery and its workers; sessions: of episodes, not of rewards."""
+  """The nursery and its workers; sessions: of episodes, not of rewards.
+
+  num_workers: None begins with one and may have MOST.
+  """
 
   def __init__(
     self,
@@ -58,7 +68,8 @@ class Crew:
         'sessions': sessions,
       }
     )
-    self.num_workers, self._start_seconds = num_workers, start_seconds
+    self.grows, self._start_seconds = num_workers is None, start_seconds
+    self.num_workers = MOST if num_workers is None else num_workers
     self.workers = []
     self._next_number = 0
     self._finalizer = None
@@ -108,7 +119,8 @@ class Crew:
         'Define its class in a module that can be imported; only if its reward '
         'always ends, verifier.num_workers=0 computes rewards in this process'
       )
-    self.workers.extend(self._fork() for _ in range(self.num_workers))
+    count = 1 if self.grows else self.num_workers
+    self.workers.extend(self._fork() for _ in range(count))
 
   def replace(self, worker):
     """Kills and reaps a worker and puts a new one in its place.
@@ -118,6 +130,28 @@ class Crew:
     worker.connection.close()
     self._ask(b'k', worker.pid)
     self.workers[self.workers.index(worker)] = self._fork()
+
+  def can_grow(self):
+    """Returns whether there may be one worker more."""
+    return len(self.workers) < self.num_workers
+
+  def add(self):
+    """One worker more, or None if the system has no room for it.
+
+    Raises: ConnectionError if the nursery has ended.
+    """
+    try:
+      worker = self._fork()
+    except ConnectionError:
+      raise
+    except OSError as error:
+      self.num_workers = len(self.workers)
+      _LOGGER.warning(
+        'there are only %d verifier processes: %s', self.num_workers, error
+      )
+      return None
+    self.workers.append(worker)
+    return worker
 
   def numbers(self, count):
     """The first of `count` numbers of requests that were never used before."""
@@ -153,7 +187,10 @@ class Crew:
     reply = self._control.recv(worker_lib.REPLY.size, socket.MSG_WAITALL)
     if len(reply) < worker_lib.REPLY.size:
       raise ConnectionError('the verifier nursery has ended')
-    return worker_lib.REPLY.unpack(reply)[0]
+    (found,) = worker_lib.REPLY.unpack(reply)
+    if not found:
+      raise BlockingIOError('the system starts no further process')
+    return found
 
 
 def _shut_down(process, control, workers):

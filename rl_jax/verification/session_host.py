@@ -195,7 +195,6 @@ class Host:
       importlib.import_module('numpy.random')
     self._repeats = task.traits.deterministic
     self.live: dict[Any, tuple[Any, int | None, Any]] = {}
-    self._round: int | None = None
 
   def answer(
     self,
@@ -204,6 +203,7 @@ class Host:
     seed: int,
     actions: Sequence[str],
     before: Sequence[int],
+    ends: Sequence[tuple[int, int]] = (),
     *,
     tell: Callable[[str, Any, str], None] = lambda *_: None,
   ) -> tuple[str, Any, str]:
@@ -212,20 +212,19 @@ class Host:
     The kind BREACH is not a result of an episode: see `worker.check_breach`.
 
     Args:
-      episode: (round, row); episodes of another round are over.
+      episode: (round, row), of all rounds.
       example: what the environment is made of.
       seed: of its reset.
       actions: all of the episode; none asks for the reset.
       before: fingerprints of the replies to the reset and all but the last
         action.
+      ends: episodes that are over and are closed first.
       tell: called with (BUSY, None, '') between steps that are repeated, and
         with (CLOSING, what this call returns or None, which) before an episode
         is closed.
     """
-    if episode[0] != self._round:
-      self._round = episode[0]
-      for other in list(self.live):
-        self._end(other, tell)
+    for other in ends:
+      self._end(other, tell)
     answer = self._called(episode, example, seed, actions, before, tell)
     reply = answer[1]  # None unless the kind is 'ok'
     if reply is None or reply['done'] or reply['truncated']:

@@ -1,19 +1,21 @@
 """Episodes in worker processes: a failed one costs only its own row."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import threading
+import time
 from typing import Any
 
 from rl_jax.verification import messages, processes, session_host
-from rl_jax.verification.pool import check_limits
-from rl_jax.verification.rounds import Closing, Round
+from rl_jax.verification.call_queue import Call, CallQueue, Closing, Rules
+from rl_jax.verification.pool import CALLS, check_limits
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker import check_breach
 from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
 CLOSE = 'close'  # is counted, too: an episode that failed as it was closed
+RESET, STEP, _ = CALLS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,71 +45,163 @@ class Answer(Result):
   detail: str = ''
 
 
+@dataclasses.dataclass(frozen=True)
+class Made:
+  """A call that is complete; queued, ran: seconds before and during it."""
+
+  request: Request
+  answer: Answer
+  queued: float = 0.0
+  ran: float = 0.0
+
+
 class SessionPool(WorkerPool):
   """Makes episodes of an environment task and steps them.
 
   num_workers=0 has them in this process, without a time limit: for trusted
-  environments. Otherwise each row stays with one worker process. A call beyond
-  timeout_seconds is killed with its process, of which the other episodes are
-  repeated in a new one; so are all that a call needs and no process has. An
-  episode that does not close within that time, or ends its process as it is
-  closed, costs no row: it is counted as 'close'.
+  environments. Otherwise calls of different episodes run side by side, each
+  episode in one worker process; None has as many processes as calls wait
+  without computing, at most processes.MOST. More episodes share processes. A
+  call beyond timeout_seconds is killed with its process, of which the other
+  episodes are repeated in a new one; so are all that a call needs and no
+  process has, and those whose process is busy with another one. An episode that
+  does not close within that time, or ends its process as it is closed, costs no
+  row: it is counted as 'close'.
+  limits, rates: of calls at once and in a second, by kind, RESET and STEP.
 
-  Raises: RuntimeError if a worker cannot load the task; `ask` raises
+  Raises: RuntimeError if a worker cannot load the task; `ask` and `poll` raise
     sandbox.BreachError if the task does.
   """
 
   def __init__(
     self,
     task: Any,
-    num_workers: int = 0,
+    num_workers: int | None = 0,
     timeout_seconds: float = 10.0,
     *,
     memory_limit_bytes: int | None = None,
     start_timeout_seconds: float = 120.0,
+    limits: Mapping[str, int] | None = None,
+    rates: Mapping[str, float] | None = None,
   ):
     check_limits(task, num_workers, timeout_seconds)
-    self._timeout = timeout_seconds
     self._lock = threading.Lock()
-    crew, self._host = None, None
-    if num_workers:
+    # In this process: calls that wait for `poll`, episodes that are over.
+    self._here: list[tuple[tuple[int, ...], Request]] = []
+    self._ended: set[tuple[int, int]] = set()
+    crew, self._host, self._queue = None, None, None
+    if num_workers == 0:
+      task.prepare()
+      self._host = session_host.Host(task)
+    else:
       crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds, True
       )
-    else:
-      task.prepare()
-      self._host = session_host.Host(task)
+      rules = Rules(
+        parse=_parsed,
+        failed=lambda kind, detail: Answer(None, kind, detail),
+        over=_is_over,
+        movable=task.traits.deterministic,
+        limits=limits or {},
+        rates=rates or {},
+      )
+      self._queue = CallQueue(crew, timeout_seconds, rules)
     super().__init__(Tally((*KINDS, CLOSE)), crew)
 
   def ask(self, requests: Sequence[Request]) -> list[Answer]:
-    """The answers, in order; requests are of different episodes."""
-    calls = [
-      (r.episode, r.example, r.seed, r.actions, r.before) for r in requests
-    ]
+    """The answers, in order; requests are of different episodes.
+
+    Episodes of other rounds are over.
+    """
+    rounds = {request.episode[0] for request in requests}
     with self._lock:
-      if self._crew is None:
-        assert self._host is not None
-        answers = [_answer(*self._host.answer(*call)) for call in calls]
-      else:
-        round_ = Round(
-          self._crew,
-          calls,
-          self._timeout,
-          parse=_parsed,
-          failed=lambda kind, detail: Answer(None, kind, detail),
-          place=lambda i: requests[i].episode[1],
-          tries=2,  # whoever killed the process, it can be repeated
-        )
-        answers = round_.run()
-        for what, how in round_.failed_closes:
-          self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
-    for request, answer in zip(requests, answers, strict=True):
+      self._end(lambda episode: episode[0] not in rounds)
+      for place, request in enumerate(requests):
+        self._submit(request, (place,))
+      made: list[Made] = []
+      while len(made) < len(requests):
+        made += self._poll(None)
+    answers = {one.request.episode: one.answer for one in made}
+    return [answers[request.episode] for request in requests]
+
+  def submit(self, request: Request, order: tuple[int, ...]) -> None:
+    """Puts a call into the queue; the smallest order is made first."""
+    with self._lock:
+      self._submit(request, order)
+
+  def poll(self, timeout: float | None) -> list[Made]:
+    """Complete calls; waits for one up to `timeout` seconds, None: for ever."""
+    with self._lock:
+      return self._poll(timeout)
+
+  def end(self, episodes: Callable[[tuple[int, int]], bool]) -> None:
+    """Those episodes are over; they are closed with later calls."""
+    with self._lock:
+      self._end(episodes)
+
+  def _submit(self, request, order):
+    if self._queue is None:
+      self._here.append((order, request))
+      return
+    r = request
+    self._queue.submit(
+      Call(
+        order=order,
+        kind=kind_of(r),
+        message=(r.episode, r.example, r.seed, r.actions, r.before),
+        episode=r.episode,
+        tries=2,  # whoever killed the process, it can be repeated
+        source=request,
+      )
+    )
+
+  def _poll(self, timeout):
+    if self._queue is None:
+      self._here.sort(key=lambda one: one[0])
+      made = [self._made_here(request) for _, request in self._here[:1]]
+      del self._here[:1]
+    else:
+      calls = self._queue.poll(timeout)
+      made = [Made(c.source, c.result, c.queued, c.ran) for c in calls]
+      for what, how in self._queue.failed_closes:
+        self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
+      self._queue.failed_closes.clear()
+    for one in made:
+      request = one.request
       where = (
         f'example {request.example.id}, seed {request.seed}, '
         f'after {len(request.actions)} actions'
       )
-      self._tally.hear(answer, 'environment: first call', where)
-    return answers
+      self._tally.hear(one.answer, 'environment: first call', where)
+    return made
+
+  def _made_here(self, request):
+    assert self._host is not None
+    r, ends, started = request, list(self._ended), time.perf_counter()
+    self._ended.clear()
+    answer = _answer(
+      *self._host.answer(
+        r.episode, r.example, r.seed, r.actions, r.before, ends
+      )
+    )
+    return Made(request, answer, ran=time.perf_counter() - started)
+
+  def _end(self, episodes):
+    if self._queue is not None:
+      self._queue.end(episodes)
+    elif self._host is not None:
+      self._ended |= {one for one in self._host.live if episodes(one)}
+
+
+def kind_of(request: Request) -> str:
+  """RESET or STEP."""
+  return STEP if request.actions else RESET
+
+
+def _is_over(answer):
+  """Returns whether the host has ended the episode."""
+  reply = answer.reply
+  return reply is None or reply['done'] or reply['truncated']
 
 
 def _parsed(number, kind, reply, detail):

@@ -136,17 +136,28 @@ def _serve(control, parent, children, task, settings):
       return
     letter, pid = COMMAND.unpack(message)
     if letter == b'f':
-      pid = os.fork()
+      pid = _fork()
       if pid == 0:
         control.close()
         _work(task, fds[0], settings)
-      children.add(pid)
       os.close(fds[0])
+      if pid is None:
+        pid = 0  # there can be none
+      else:
+        children.add(pid)
     elif pid in children:
       _end(pid)
       children.discard(pid)
       _end_orphans(children | child_processes.kept)
     control.sendall(REPLY.pack(pid))
+
+
+def _fork():
+  """os.fork(), None if the system starts no further process."""
+  try:
+    return os.fork()
+  except OSError:
+    return None
 
 
 def _end(pid):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.players import Episode, Player
 from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
@@ -19,7 +21,6 @@ from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 from rl_jax.verification import session_host
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import VerifierPool
 from rl_jax.verification.sessions import Answer, SessionPool
 from rl_jax.worlds import KeyDoor
@@ -269,7 +270,7 @@ def test_openings_are_journaled(bad, tmp_path):
     pool = SessionPool(task, 1, 0.5)
     episodes = EpisodeRunner(
       task,
-      JournaledPool(pool, journal, writer=sole_writer()),
+      NumberedCalls(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,
@@ -344,6 +345,7 @@ def test_one_turn_is_a_response(Played):
 def test_disagreements_of_task_and_limits_are_named():
   method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
+  limits |= {'episodes': 'lockstep', 'staleness': 0}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
     check(KeyDoor(), rollout, method)
@@ -354,6 +356,29 @@ def test_disagreements_of_task_and_limits_are_named():
   rollout.slots = 2
   with pytest.raises(ValueError, match='rollout.slots = 2'):
     check(KeyDoor(), rollout, method)
+  rollout.episodes = 'slots'
+  check(KeyDoor(), rollout, method)
+  with pytest.raises(ValueError, match="'slots', but OneStep is not an env"):
+    check(OneStep(), rollout, method)
+  rollout.staleness = 1
+  with pytest.raises(ValueError, match='rollout.staleness = 1'):
+    check(KeyDoor(), rollout, method)
+
+
+def test_what_slots_do_not_play_is_named(bad):
+  """Games, partners, and rollout pieces that play or repeat episodes."""
+  limits = {'turns': TURNS, 'slots': None, 'speculative': None}
+  limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
+  rollout = type('Rollout', (), limits)()
+  wrapper = SimpleNamespace(replays=True, plays=False)
+  repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
+  for task, method, message in (
+    (bad.RallyTask(), Method(), 'RallyTask has 2 players'),
+    (bad.Asking(), Method(), 'Asking asks the partners'),
+    (KeyDoor(), repeats, 'repeats episodes'),
+  ):
+    with pytest.raises(ValueError, match=f"'slots', but .*{message}"):
+      check(task, rollout, method)
 
 
 def test_plain_observations_have_nothing_around_them():

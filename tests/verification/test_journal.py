@@ -8,6 +8,7 @@ import pytest
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Example
 from rl_jax.verification import journal as journal_lib
+from rl_jax.verification import journal_lines
 from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.pool import Outcome
 
@@ -236,7 +237,7 @@ def test_outcomes_that_do_not_fit_the_call_are_not_used(tmp_path, outcomes):
   path = tmp_path / 'journal'
   run(path, [0])
   line = journal_lib._decode(path.read_bytes()[:-1])
-  path.write_bytes(journal_lib._encode({**line, 'outcomes': outcomes}))
+  path.write_bytes(journal_lines.encode({**line, 'outcomes': outcomes}))
   again, judged = run(path, [0], first=7)
   assert judged == 1 and again[0][0].components == {
     'outcome': 0.7000000000000001

@@ -333,14 +333,14 @@ def test_workers_do_not_import_jax(bad):
 
 
 def test_an_interrupted_call_leaves_no_stale_answers(bad, monkeypatch):
-  from rl_jax.verification import pool as pool_lib
+  from rl_jax.verification import call_queue
 
-  def interrupted(self):
+  def interrupted(self, most):
     raise KeyboardInterrupt
 
   with VerifierPool(bad.Misbehaving(), 2) as pool:
     with monkeypatch.context() as patch:
-      patch.setattr(pool_lib.Round, '_listen', interrupted)
+      patch.setattr(call_queue.CallQueue, '_listen', interrupted)
       with pytest.raises(KeyboardInterrupt):
         pool.reward(_examples(9), ['wrong'] * 9)
     outcomes = pool.reward(_examples(9), list('012345678'))

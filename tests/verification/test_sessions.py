@@ -1,15 +1,16 @@
 """Episodes in workers: failures cost one row, lost ones are repeated."""
 
+import dataclasses
 import os
 import signal
 
 import numpy as np
 import pytest
 
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.verification import messages, sandbox, session_host
-from rl_jax.verification.journal import JournaledPool
 from rl_jax.verification.sessions import Request, SessionPool
 
 
@@ -154,6 +155,64 @@ def test_a_close_that_fails_costs_no_row(bad, caplog, end, how):
     assert (counts['close'], counts['timeout'], counts['died']) == (2, 0, 0)
 
 
+@pytest.mark.parametrize('deterministic', [True, False])
+def test_calls_that_wait_run_side_by_side(bad, tmp_path, deterministic):
+  """By default; E0: the texts are those of one process after the other."""
+  rows, task = 24, bad.Meets(deterministic=deterministic)
+  with SessionPool(task, None, 60.0) as pool:
+    played = Played(pool, task, rows)
+    kinds = played.step(dict.fromkeys(range(rows), f'meet {tmp_path} {rows}'))
+    assert kinds == ['ok'] * rows
+    assert len(pool.worker_pids()) >= rows
+  with SessionPool(task, 0) as pool:
+    alone = Played(pool, task, 1)
+    alone.step({0: f'meet {tmp_path} 1'})
+  assert [played.texts(row) for row in range(rows)] == [alone.texts(0)] * rows
+
+
+def test_calls_that_compute_share_the_processors(bad):
+  """More processes would only take each other's time."""
+  rows, task = 40, bad.Meets()
+  with SessionPool(task, None, 60.0) as pool:
+    played = Played(pool, task, rows)
+    played.step(dict.fromkeys(range(rows), 'compute 0.05'))
+    assert len(pool.worker_pids()) < rows / 2
+
+
+def test_a_limit_holds_for_calls_that_wait(bad, tmp_path):
+  """Two meet; of three the first two never see the third one."""
+  task = bad.Meets()
+  with SessionPool(task, None, 2.0, limits={'step': 2}) as pool:
+    played = Played(pool, task, 4)
+    action = f'meet {tmp_path} 2'
+    assert played.step(dict.fromkeys(range(4), action)) == ['ok'] * 4
+    played = Played(pool, task, 3, number=1)
+    action = f'meet {tmp_path} 3'
+    kinds = played.step(dict.fromkeys(range(3), action))
+    assert kinds[:2] == ['timeout'] * 2
+
+
+def test_a_hang_makes_no_other_episode_wait(bad, tmp_path):
+  """They leave its process, with what they said before; E0."""
+  task = bad.Meets()
+  with SessionPool(task, None, 60.0) as pool:
+    expected = play(pool, task, rows=1)[0]
+    played = Played(pool, task, 6, number=1)
+    for row, request in enumerate(played.requests):
+      step = dataclasses.replace(
+        request,
+        actions=(f'meet {tmp_path} 9' if row == 0 else 'a0',),
+        before=(session_host.fingerprint(played.said[row][-1]),),
+      )
+      pool.submit(step, (row,))
+    made = []
+    while len(made) < 5:
+      made += pool.poll(None)
+    texts = {one.request.episode[1]: one.answer.reply for one in made}
+    assert sorted(texts) == [1, 2, 3, 4, 5]
+    assert {x['observation'] for x in texts.values()} == {expected[1]}
+
+
 def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):
   """Kill -9 between any two turns; E0."""
   task = bad.Misbehaving()
@@ -190,7 +249,7 @@ def test_what_is_not_deterministic_is_never_repeated(bad, tmp_path):
     assert pool.counts()['mismatch'] == 2
     assert Played(pool, task, 1, number=1).step({0: 'a'}) == ['ok']
   for kinds in (['ok'], ['mismatch']):  # the second run has no process of it
-    pool = JournaledPool(
+    pool = NumberedCalls(
       SessionPool(task, 1), tmp_path / 'journal', writer=sole_writer()
     )
     played = Played(pool, task, 1)
@@ -234,7 +293,7 @@ def test_a_repeated_round_hears_what_it_heard_first(bad, tmp_path):
   task = bad.Misbehaving()
 
   def run(last):
-    pool = JournaledPool(
+    pool = NumberedCalls(
       SessionPool(task, 1, 1.0), tmp_path / 'journal', writer=sole_writer()
     )
     played = Played(pool, task, 3)
