@@ -26,6 +26,7 @@ from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
+from rl_jax.tasks.opened_modes import OpenedModes
 from rl_jax.tasks.preference_rows import PreferenceRows, StepRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -63,6 +64,7 @@ __all__ = [
   'Mixture',
   'MixturePart',
   'OpenSpiel',
+  'OpenedModes',
   'PlainTemplate',
   'PreferenceRows',
   'Program',

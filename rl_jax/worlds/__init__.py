@@ -16,6 +16,7 @@ from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
+from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
 from rl_jax.worlds.multiple_choice import MultipleChoice as MultipleChoice
