@@ -13,6 +13,7 @@ from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 from rl_jax.tasks.environments.renamed_walks import RenamedWalks
+from rl_jax.tasks.environments.reworded import Reworded
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -78,6 +79,7 @@ __all__ = [
   'Relabelled',
   'RenamedWalks',
   'RewardFunctions',
+  'Reworded',
   'RulePairs',
   'SetAverage',
   'StepRows',

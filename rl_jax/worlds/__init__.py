@@ -29,6 +29,7 @@ from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
 from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
+from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
