@@ -17,6 +17,7 @@ _SUMS = frozenset(
     *('episode/cut_observations', 'episode/mismatches'),
     *('episode/failed_resets', 'episode/questions'),
     *('time/environment_seconds', 'time/partner_seconds'),
+    *('calls/timeouts', 'rollout/waited_for'),
   )
 )
 
