@@ -150,7 +150,7 @@ def chosen_config():
     raise ValueError(
       '--paper has its configuration: give no --config, --method'
     )
-  row = _ROW.value or next(iter(recipe_lib.load(_PAPER.value).rows))
+  row = _ROW.value or recipe_lib.first_row(_PAPER.value)
   config = recipe_lib.experiment(_PAPER.value, row)
   return configuration.changed(config, once(flags.FLAGS.set))
 
@@ -211,12 +211,16 @@ def main(argv):
   else:
     print('Not compiled: bytes sent are not counted.\n')
   print(plan_tables.roofline(bounds, peaks, name))
+  shares = roofline.shares(config, model, bounds, peaks, count)
+  print(plan_tables.shares(shares))
   if _PAPER.value:
     print(plan_tables.whole_run(config, bounds, peaks, count, _stated()))
   rows = roofline.fitting(config, 24e9, responses)
   print(plan_tables.fits(rows, responses, config))
   if _JSON.value:
-    line = plan_tables.numbers(_TARGET.value, plan, found, bounds, peaks)
+    line = plan_tables.numbers(
+      _TARGET.value, plan, found, bounds, peaks, shares
+    )
     with open(_JSON.value, 'w', encoding='utf-8') as file:
       file.write(json.dumps(line) + '\n')
 

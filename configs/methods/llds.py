@@ -13,8 +13,8 @@ Headline: +37.8% (3B) and +32.0% (7B) over GRPO on seven question-answering
   sets.
 Evidence: verified in code (the paper's repository, dp_actor.py).
 Paper and code: reduce_threshold is passed but never read; rows with A = 0 are
-  included; the script also has an entropy coefficient of 0.001, off here. Needs
-  several updates per rollout.
+  included; the script also has an entropy coefficient of 0.001, off here and on
+  in llds@released. Needs several updates per rollout.
 Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=llds --set=model.path=runs/chain_warm
 """
@@ -22,6 +22,8 @@ Command: python -m experiments.train --config=configs/worlds/stale.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {'released': ('losses+=EntropyBonus(coef=0.001)',)}
 
 
 def get_method() -> Method:

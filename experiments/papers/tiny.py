@@ -6,7 +6,7 @@ architecture of the recipe's, two heads of 8 and a vocabulary of bytes, with the
 tokens and the chat template of ChatML. Its numbers mean nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import json
 import os
@@ -22,7 +22,7 @@ from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
-from rl_jax.tasks import PreferenceRows, QuestionAnswer
+from rl_jax.tasks import PreferenceRows, QuestionAnswer, WithTools
 
 # (question, answer); written for this package.
 PROBLEMS = (
@@ -69,7 +69,7 @@ TURNS = {
   'rollout.turns.max_observation_tokens': 16,
   'rollout.max_response_tokens': 32,
 }
-_FILES = ('.sources', '.path')
+_FILES = ('.sources', '.path', '.functions')
 _OF_ROWS = {
   *('model.path', 'rollout.group_size', 'model.lora_rank'),
   *('update.minibatch_rows', 'update.microbatch_rows'),
@@ -95,10 +95,11 @@ def sweep(
       'model.path': where['model'],
       'rollout.group_size': min(config.rollout.group_size, 4),
     }
-    path, own = settings.rows_of(config.task)
-    if isinstance(own, QuestionAnswer):
-      file = where[config_source(recipe, config)]
-      small[f'{path}.sources'] = repr({'train': file})
+    small |= files_of(recipe, config.task, where)
+    if config.rollout.recorded_prompts:
+      small['rollout.recorded_prompts'] = SIZES['rollout.num_prompts']
+    if not config.evaluation.every:
+      small['evaluation.every'] = 0
     if config.rollout.turns is not None:
       small |= TURNS
     if config.update.minibatch_rows:
@@ -107,6 +108,7 @@ def sweep(
       small['update.microbatch_rows'] = 'null'
     if config.rollout.round_prompts:
       small['rollout.round_prompts'] = 8
+    small |= tools(config.task, 'task', where)
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
     by_set = {}
@@ -115,13 +117,14 @@ def sweep(
       file = where[recipe.evaluation[one.name].data.name]
       inner, _ = settings.rows_of(one.task)
       small[f'{path}.{inner}.sources'] = repr({'test': file})
+      small |= tools(one.task, f'{path}.task', where)
       small[f'{path}.num_samples'] = samples
       small[f'{path}.max_response_tokens'] = 8
       by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
-    (average,) = config.evaluation.averages
-    names = [name.partition('/')[0] for name in average.metrics]
-    metrics = tuple(by_set[name] for name in names)
-    small['evaluation.averages.0.metrics'] = repr(metrics)
+    for i, average in enumerate(config.evaluation.averages):
+      names = [name.partition('/')[0] for name in average.metrics]
+      metrics = tuple(by_set[name] for name in names)
+      small[f'evaluation.averages.{i}.metrics'] = repr(metrics)
     found += [
       setting(paper, row)
       | small
@@ -130,6 +133,17 @@ def sweep(
       for seed in range(seeds)
     ]
   return found
+
+
+def tools(task: Any, path: str, where: Mapping[str, str]) -> dict[str, str]:
+  """Changes by which a task asks a file in place of a retriever."""
+  if not isinstance(task, WithTools):
+    return {}
+  names = [
+    'retrieve:' + where['documents'] if name.startswith('retrieve:') else name
+    for name in map(str, task.functions)
+  ]
+  return {f'{path}.functions': repr(tuple(names))}
 
 
 def setting(paper: str, row: Row) -> sweep_runs.Setting:
@@ -155,21 +169,47 @@ def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
   }
 
 
-def config_source(recipe: Recipe, config: Any) -> str:
-  """The name of the data that a configuration trains on."""
-  _, own = settings.rows_of(config.task)
-  files = [own.path] if isinstance(own, PreferenceRows) else []
-  if isinstance(own, QuestionAnswer):
-    files = [*own.sources.values()]
-  (file,) = files
+def files_of(
+  recipe: Recipe, task: Any, where: Mapping[str, str]
+) -> dict[str, str]:
+  """Changes by which a task trains on the files in miniature."""
+  found = {}
+  for path, own in settings.all_rows(task):
+    file = where[source_of(recipe, own)]
+    if isinstance(own, PreferenceRows):
+      found[f'{path}.path'] = file
+    else:
+      found[f'{path}.sources'] = repr({'train': file})
+  return found
+
+
+def source_of(recipe: Recipe, own: QuestionAnswer | PreferenceRows) -> str:
+  """The name of the data that a task of rows trains on."""
+  if isinstance(own, PreferenceRows):
+    file = own.path
+  else:
+    (file,) = own.sources.values()
   return next(one.name for one in recipe.data if one.file == file)
 
 
 def write(recipe: Recipe, folder: str) -> dict[str, str]:
-  """Writes model and data; name of a source, or 'model' -> its path."""
-  places = {'model': os.path.join(folder, 'model')}
+  """Writes model and data; name of a source, 'model' or 'documents'."""
+  places = {
+    'model': os.path.join(folder, 'model'),
+    'documents': os.path.join(folder, 'documents.jsonl'),
+  }
+  with data_files.replaced(places['documents']) as file:
+    for question, answer in PROBLEMS:
+      text = json.dumps({'contents': f'{question}\n{answer}'}) + '\n'
+      file.write(text.encode())
   if not os.path.exists(places['model']):
     write_model(settings.sizes(recipe.models[0]), places['model'])
+  return places | write_data(recipe, folder)
+
+
+def write_data(recipe: Recipe, folder: str) -> dict[str, str]:
+  """Writes the data; name of a source -> its path."""
+  places = {}
   for source in recipe.sources:
     rows = rows_of(recipe, source)
     small = of_hand(source, len(rows))
@@ -217,13 +257,13 @@ def rows_of(recipe: Recipe, source: DataSource) -> list[dict[str, Any]]:
 
 
 def _put(row, path, value):
-  """Sets the field at a path; '0' is the first value of a list."""
+  """Sets the field at a path; '1' is the second value of a list."""
   key, *rest = path
   if not rest:
     row[key] = value
-  elif rest[0] == '0':
-    row[key] = [{}]
-    _put(row[key][0], rest[1:], value)
+  elif rest[0].isdecimal():
+    row[key] = [{} for _ in range(int(rest[0]) + 1)]
+    _put(row[key][-1], rest[1:], value)
   else:
     _put(row.setdefault(key, {}), rest, value)
 
@@ -242,7 +282,7 @@ def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
     rope_theta=1e4,
     rope_scaling=None,
     tied_embeddings=True,
-    max_positions=1024,
+    max_positions=2048,
   )
 
 

@@ -101,6 +101,7 @@ def numbers(
   compiled: dict[str, Program],
   bounds: list[roofline_lib.Bound],
   card: roofline_lib.Card,
+  shares: dict[str, float],
 ) -> dict[str, Any]:
   """The same tables as one JSON object, in bytes and seconds."""
   return {
@@ -111,6 +112,7 @@ def numbers(
       stage: dataclasses.asdict(program) for stage, program in compiled.items()
     },
     'seconds': {bound.stage: bound.seconds(card) for bound in bounds},
+    'shares': shares,
   }
 
 
@@ -154,6 +156,16 @@ def roofline(
     )
   lines.append(f'  at least {total:.2f} seconds an iteration')
   return '\n'.join(lines) + '\n'
+
+
+def shares(found: dict[str, float]) -> str:
+  """What is needed of what the stages do, see roofline.shares."""
+  texts = {
+    'generate': 'of the bytes that decoding reads, needed',
+    'update': 'of the peak, model FLOP in the least seconds of an update',
+  }
+  lines = [f'  {found[x]:6.1%} {texts[x]}' for x in texts if x in found]
+  return '\n'.join(['Shares', *lines]) + '\n'
 
 
 def whole_run(

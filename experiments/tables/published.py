@@ -50,6 +50,8 @@ def cells(
     ]
     if name not in recipe.rows:
       why = 'left out' if name in recipe.left_out else 'reference'
+      if name in recipe.measured:
+        why = f'`{recipe.measured[name]}`'
       table.append([name, 'published', *printed, '', why])
       continue
     table.append([name, 'published', *printed, '', ''])

@@ -194,7 +194,9 @@ class EpisodeRunner(Journaled):
     self._records = gathered([self._record(player) for player in self._rows])
     self._live_B = None if recorded is None else recorded.live_B
     self._check_share()
-    return self._finished(engine, traj, sides[0], examples)
+    first = sides[0]
+    marks = (first.turn_BT, first.context_BT)
+    return self._finished(engine, traj, first.playing, marks, examples)
 
   def _exchange(self, engine, sides, own):
     """Turns until all episodes are over; own: rows of this process."""
@@ -486,26 +488,25 @@ class EpisodeRunner(Journaled):
       return None, False
     return ids, forgets
 
-  def _finished(self, engine, traj, side, examples):
-    """The record of a side."""
+  def _finished(self, engine, traj, playing, marks, examples):
+    """The record of rows; marks: the turn and the context of each token."""
+    turn_BT, context_BT = marks
     finished_B = np.array([r['finished'] for r in self._records])
     turns = turn_arrays(
       self._records, list(map(self._weights, examples)), self._turns.max_turns
     )
     arrays = {
       'finished_B': finished_B,
-      'turn_BT': side.turn_BT.astype(np.int32),
+      'turn_BT': turn_BT.astype(np.int32),
       'turns': turns,
     }
     if self._players > 1:
       role_N = [example.role for example in examples]
       arrays['role_B'] = np.repeat(np.array(role_N, np.int32), traj.group_size)
     if self._task.traits.rewrites:
-      arrays['context_BT'] = side.context_BT.astype(np.int32)
+      arrays['context_BT'] = context_BT.astype(np.int32)
     replicated = mesh_lib.replicated(engine.mesh)
-    return engine.finish(
-      traj, side.playing, **processes.put(arrays, replicated)
-    )
+    return engine.finish(traj, playing, **processes.put(arrays, replicated))
 
   def _weights(self, example):
     return self._task.weights_of(example)

@@ -326,6 +326,15 @@ class NumberedCalls:
         kept[request.example.id, request.actions] = found[place]
     return [found[place] for place in range(len(requests))]
 
+  def stream(self) -> tuple[int, Calls]:
+    """The number of a new round whose calls are made one by one, their queue.
+
+    The serial of each call is that number. Episodes of other rounds are over.
+    """
+    number, self._number = self._number, self._number + 1
+    self.pool.end(lambda episode: True)
+    return number, self._calls
+
   def _formerly(self, number, inputs):
     """The answers of a round in the journal of an earlier version, or None."""
     line = self._former.get(number)

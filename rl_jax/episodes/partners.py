@@ -76,12 +76,12 @@ class Partners:
         for episode, answer in zip(episodes, answers, strict=True):
           episode.hear(answer)
       episodes = [episode for episode in episodes if episode.asks()]
-      if not self._answered(episodes):
+      if not self.answered(episodes):
         return
     for episode in episodes:
       episode.fail(f'{_MOST} questions between two turns; allowed are fewer')
 
-  def _answered(self, episodes):
+  def answered(self, episodes: Sequence[Episode]) -> bool:
     """Returns whether some process has asked; the episodes then have their
     answers.
     """

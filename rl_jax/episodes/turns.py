@@ -9,6 +9,8 @@ from rl_jax.tasks.environments.base import (
   is_environment,
 )
 
+SLOTS = 'slots'  # of RolloutConfig.episodes
+EPISODES = ('lockstep', SLOTS)
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 
 
@@ -36,10 +38,17 @@ def check(task: Any, rollout: Any, method: Any) -> None:
   if is_environment(task):
     _check_limits(name, rollout)
     _check_method(task, rollout, method)
+    if rollout.episodes == SLOTS:
+      _check_slots(task, rollout, method)
   elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
       f'{name} is not an environment (it has no method `make`): set it to null'
+    )
+  elif rollout.episodes == SLOTS:
+    raise ValueError(
+      f"rollout.episodes = 'slots', but {name} is not an environment (it has "
+      "no method `make`): set it to 'lockstep'"
     )
   elif rollout.turns is not None:
     raise ValueError(
@@ -54,10 +63,10 @@ def _check_limits(name, rollout):
       f'rollout.turns is missing: {name} has episodes of several turns; '
       "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
     )
-  if rollout.slots is not None:
+  if rollout.slots is not None and rollout.episodes != SLOTS:
     raise ValueError(
       f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
-      'played at a time: set it to null'
+      "played at a time: set it to null, or rollout.episodes to 'slots'"
     )
   if rollout.speculative is not None:
     raise ValueError(
@@ -103,6 +112,28 @@ def _check_method(task, rollout, method):
     raise ValueError(
       f'method.rollout = {kind} is for single '
       f'responses, but {name} has episodes: set it to null'
+    )
+
+
+def _check_slots(task, rollout, method):
+  """Raises ValueError for episodes of which rows wait for each other."""
+  name, kind = type(task).__name__, type(method.rollout).__name__
+  traits = task.traits
+  reasons = {
+    f'{name} has {traits.players} players': traits.players > 1,
+    f'{name} asks the partners {list(traits.asks)}': bool(traits.asks),
+    f'method.rollout = {kind} repeats episodes': method.wrapper.replays,
+    f'method.rollout = {kind} plays games': method.wrapper.plays,
+  }
+  for reason, holds in reasons.items():
+    if holds:
+      raise ValueError(
+        f"rollout.episodes = 'slots', but {reason}: set it to 'lockstep'"
+      )
+  if rollout.staleness:
+    raise ValueError(
+      f"rollout.episodes = 'slots' with rollout.staleness = "
+      f'{rollout.staleness}: slots sample by the newest weights; set it to 0'
     )
 
 

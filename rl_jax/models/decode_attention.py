@@ -11,7 +11,6 @@ its queries are one matrix. Softmax is merged by maxima and sums.
 """
 
 import functools
-import math
 from typing import Any, NamedTuple
 
 import jax
@@ -121,14 +120,14 @@ def attend(
 
 
 def _merged(parts: list[Part]) -> Array:
-  """The softmax over all of the keys."""
+  """The softmax over all of the keys; 0 for a query that sees none."""
   peak = functools.reduce(jnp.maximum, (part.peak_XJM1 for part in parts))
   shares = [jnp.exp(part.peak_XJM1 - peak) for part in parts]
   total = sum(
     x * part.total_XJM1 for x, part in zip(shares, parts, strict=True)
   )
   out = sum(x * part.out_XJMK for x, part in zip(shares, parts, strict=True))
-  return out / total
+  return out / jnp.where(total > 0, total, 1.0)
 
 
 def _part(platform, cap, number, q_XJMK, keys, values, seen) -> Part:
@@ -160,16 +159,18 @@ def _blocks(seen: Seen, places: int, block: int) -> tuple[Array, Array]:
     beyond_X = count + (place_X - places) // block
     return jnp.where(place_X < places, place_X // block, beyond_X)
 
-  return block_of(seen.low_XM.min(axis=1)), block_of(seen.high_X - 1) + 1
+  low_X, high_X = seen.low_XM.min(axis=1), seen.high_X
+  first_X = block_of(low_X)
+  return first_X, jnp.where(low_X < high_X, block_of(high_X - 1) + 1, first_X)
 
 
-def _added(part, q, k, v, seen, real, cap):
-  """The softmax extended by a block, of q [.., M, K] and k, v [.., C, K].
+def _added(part, qkv, seen, real, cap):
+  """The softmax extended by a block: q [.., M, K], and k and v [.., C, K].
 
   seen: [.., M, C]. real: [.., C, 1], the places that exist; others hold
   anything.
   """
-  peak, total, out = part
+  (peak, total, out), (q, k, v) = part, qkv
   batch = tuple(range(q.ndim - 2))
   last = q.ndim - 1
   scores = lax.dot_general(
@@ -218,40 +219,27 @@ def on_gpu(
   splits = min(few, MOST_SPLITS, -(-C // block))
   first_X, last_X = _blocks(Seen(low_XM, high_X), C, block)
   share_X = pl.cdiv(last_X - first_X, splits)
-
-  def of_queries(width):
-    return pl.BlockSpec(
-      (None, None, queries, width), lambda x, j, m, s: (x, j, m, 0)
-    )
-
-  def of_results(width):
-    return pl.BlockSpec(
-      (None, None, None, queries, width), lambda x, j, m, s: (s, x, j, m, 0)
-    )
-
-  def of_row():
-    return pl.BlockSpec((None,), lambda x, j, m, s: (x,))
-
   keys = pl.BlockSpec((None, L, None, C, K), lambda x, j, m, s: (x, 0, j, 0, 0))
-  low = pl.BlockSpec((None, queries), lambda x, j, m, s: (x, m))
-  whole = pl.BlockSpec((), lambda x, j, m, s: ())
-  widths = (1, 1, K)
+  results = [(splits, X, J, M, width) for width in (1, 1, K)]
   found = pl.pallas_call(
     functools.partial(_gpu_kernel, block=block, queries=M, cap=cap),
     grid=(X, J, tiles, splits),
     in_specs=[
-      of_queries(K),
+      pl.BlockSpec((None, None, queries, K), lambda x, j, m, s: (x, j, m, 0)),
       keys,
       keys,
-      whole,
-      low,
-      *(of_row() for _ in range(4)),
+      pl.BlockSpec((), lambda x, j, m, s: ()),
+      pl.BlockSpec((None, queries), lambda x, j, m, s: (x, m)),
+      pl.BlockSpec((None, 4), lambda x, j, m, s: (x, 0)),
     ],
-    out_specs=[of_results(width) for width in widths],
-    out_shape=[
-      jax.ShapeDtypeStruct((splits, X, J, M, width), jnp.float32)
-      for width in widths
+    out_specs=[
+      pl.BlockSpec(
+        (None, None, None, queries, shape[-1]),
+        lambda x, j, m, s: (s, x, j, m, 0),
+      )
+      for shape in results
     ],
+    out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape in results],
     compiler_params=triton.CompilerParams(num_warps=4, num_stages=2),
     interpret=interpret,
     name='decode_attention',
@@ -261,64 +249,57 @@ def on_gpu(
     v_XLJCK,
     number,
     low_XM,
-    high_X,
-    first_X,
-    last_X,
-    share_X,
+    jnp.stack([high_X, first_X, last_X, share_X], axis=1),
   )
-  if splits == 1:
-    return Part(*(x[0] for x in found))
-  peak_S, total_S, out_S = found
-  peak = peak_S.max(axis=0, keepdims=True)
-  shares = jnp.exp(peak_S - peak)
-  return Part(peak[0], (shares * total_S).sum(0), (shares * out_S).sum(0))
+  return _joined(*found)
 
 
-def _gpu_kernel(
-  q_ref,
-  k_ref,
-  v_ref,
-  number_ref,
-  low_ref,
-  high_ref,
-  first_ref,
-  last_ref,
-  share_ref,
-  *results,
-  block,
-  queries,
-  cap,
-):
+def _joined(peak_SXJM1: Array, total_SXJM1: Array, out_SXJMK: Array) -> Part:
+  """The softmax over the keys of all programs that shared a row."""
+  if len(peak_SXJM1) == 1:
+    return Part(peak_SXJM1[0], total_SXJM1[0], out_SXJMK[0])
+  peak = peak_SXJM1.max(axis=0, keepdims=True)
+  shares = jnp.exp(peak_SXJM1 - peak)
+  total, out = ((shares * x).sum(axis=0) for x in (total_SXJM1, out_SXJMK))
+  return Part(peak[0], total, out)
+
+
+def _gpu_kernel(*refs, block, queries, cap):
   """The queries of one tile, the keys of one head and share of blocks."""
   from jax.experimental.pallas import triton
 
+  q_ref, k_ref, v_ref, number_ref, low_ref, ranges_ref, *results = refs
+  high, first, last, share = (ranges_ref[i] for i in range(4))
   (tile, size), places = q_ref.shape, k_ref.shape[1]
   count = -(-places // block)
   real_M = jnp.arange(tile) < queries - tile * pl.program_id(2)
   real_M1 = real_M[:, None]
-  every, number, high = pl.ds(0, tile), number_ref[()], high_ref[()]
+  every, number = pl.ds(0, tile), number_ref[()]
   q = triton.load(q_ref.at[every, :], mask=real_M1, other=0.0)
   low_M = triton.load(low_ref.at[every], mask=real_M, other=0)
-  start = first_ref[()] + pl.program_id(3) * share_ref[()]
-  end = jnp.minimum(start + share_ref[()], last_ref[()])
+  start = first + pl.program_id(3) * share
 
   def body(at, part):
-    here = pl.ds(lax.rem(at, count) * block, block)
-    place_C = lax.rem(at, count) * block + jnp.arange(block)
+    begin = lax.rem(at, count) * block
+    place_C = begin + jnp.arange(block)
     real_C1 = (place_C < places)[:, None]
     ring_1C = (place_C + lax.div(at, count) * places)[None]
     seen = (ring_1C >= low_M[:, None]) & (ring_1C < high)
     seen &= (place_C < places)[None]
-    k = triton.load(k_ref.at[number, here, :], mask=real_C1, other=0.0)
-    v = triton.load(v_ref.at[number, here, :], mask=real_C1, other=0.0)
-    return _added(part, q, k, v, seen, real_C1, cap)
+    k, v = (
+      triton.load(
+        ref.at[number, pl.ds(begin, block), :], mask=real_C1, other=0.0
+      )
+      for ref in (k_ref, v_ref)
+    )
+    return _added(part, (q, k, v), seen, real_C1, cap)
 
   nothing = (
     jnp.full((tile, 1), MASKED, jnp.float32),
     jnp.zeros((tile, 1), jnp.float32),
     jnp.zeros((tile, size), jnp.float32),
   )
-  part = lax.fori_loop(start, end, body, nothing)
+  part = lax.fori_loop(start, jnp.minimum(start + share, last), body, nothing)
   for ref, value in zip(results, part, strict=True):
     triton.store(ref.at[every, :], value, mask=real_M1)
 
@@ -336,65 +317,60 @@ def on_tpu(
 ) -> Part:
   """The kernel for TPUs, in Mosaic: a program takes a block of several rows.
 
-  The last axis of the grid are as many blocks of keys as some rows see; no row
-  waits for a fetch of keys that none of its block sees.
+  The last axis of the grid has as many steps as some block of rows has blocks
+  of keys; the others compute and fetch nothing in steps that they do not need.
   """
   from jax.experimental.pallas import tpu
 
   (X, J, M, K), C = q_XJMK.shape, k_XLJCK.shape[3]
   block, queries = min(BLOCK, C), min(M, QUERIES)
-  rows = _rows_of_a_block(J, queries, block, K)
-  rows = min(rows, X)
-  first_X, last_X = _blocks(Seen(low_XM, high_X), C, block)
-  count, end = -(-C // block), -X % rows
-  first_R = jnp.pad(first_X, (0, end), mode='edge').reshape(-1, rows).min(1)
-  last_R = jnp.pad(last_X, (0, end), mode='edge').reshape(-1, rows).max(1)
+  rows = min(_rows_of_a_block(J, queries, block, K), X)
+  first_R, last_R = _of_rows(*_blocks(Seen(low_XM, high_X), C, block), rows)
   steps = jnp.maximum((last_R - first_R).max(), 1)
 
   def keys_at(x, m, i, number, first, last):
+    del m
     at = jnp.minimum(first[x] + i, jnp.maximum(last[x] - 1, first[x]))
-    return x, number[0], 0, lax.rem(at, count), 0
+    return x, number[0], 0, lax.rem(at, -(-C // block)), 0
 
-  def of_queries(x, m, i, *_):
-    return x, 0, m, 0
+  def of_queries(heads, width):
+    shape = (rows, heads, queries, width)
+    return pl.BlockSpec(shape, lambda x, m, i, *_: (x, 0, m, 0))
 
+  low, high = low_XM[:, None, :, None], high_X[:, None, None, None]
   keys = pl.BlockSpec((rows, None, J, block, K), keys_at)
-  results = [
-    pl.BlockSpec((rows, J, queries, width), of_queries) for width in (1, 1, K)
-  ]
+  shapes = [(X, J, M, width) for width in (1, 1, K)]
   found = pl.pallas_call(
     functools.partial(_tpu_kernel, places=C, cap=cap),
     grid_spec=tpu.PrefetchScalarGridSpec(
       num_scalar_prefetch=3,
       grid=(pl.cdiv(X, rows), pl.cdiv(M, queries), steps),
       in_specs=[
-        pl.BlockSpec((rows, J, queries, K), of_queries),
+        of_queries(J, K),
         keys,
         keys,
-        pl.BlockSpec((rows, 1, queries, 1), lambda x, m, i, *_: (x, 0, m, 0)),
+        of_queries(1, 1),
         pl.BlockSpec((rows, 1, 1, 1), lambda x, m, i, *_: (x, 0, 0, 0)),
       ],
-      out_specs=results,
+      out_specs=[of_queries(J, shape[-1]) for shape in shapes],
     ),
-    out_shape=[
-      jax.ShapeDtypeStruct((X, J, M, width), jnp.float32) for width in (1, 1, K)
-    ],
+    out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes],
     compiler_params=tpu.CompilerParams(
       dimension_semantics=('parallel', 'parallel', 'arbitrary')
     ),
     interpret=interpret,
     name='decode_attention',
-  )(
-    number[None],
-    first_R,
-    last_R,
-    q_XJMK,
-    k_XLJCK,
-    v_XLJCK,
-    low_XM[:, None, :, None],
-    high_X[:, None, None, None],
-  )
+  )(number[None], first_R, last_R, q_XJMK, k_XLJCK, v_XLJCK, low, high)
   return Part(*found)
+
+
+def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
+  """What _blocks returns, of blocks of so many rows."""
+  end = (0, -first_X.shape[0] % rows)
+  first_XR, last_XR = (
+    jnp.pad(x, end, mode='edge').reshape(-1, rows) for x in (first_X, last_X)
+  )
+  return first_XR.min(axis=1), last_XR.max(axis=1)
 
 
 def _rows_of_a_block(heads, queries, keys, head_size) -> int:
@@ -405,23 +381,13 @@ def _rows_of_a_block(heads, queries, keys, head_size) -> int:
   return max(1, min(MOST_ROWS, VMEM_BYTES // (heads * (cached + states))))
 
 
-def _tpu_kernel(
-  number_ref,
-  first_ref,
-  last_ref,
-  q_ref,
-  k_ref,
-  v_ref,
-  low_ref,
-  high_ref,
-  *results,
-  places,
-  cap,
-):
+def _tpu_kernel(number_ref, first_ref, last_ref, *refs, places, cap):
   """The rows of a block, all of their heads, one block of keys."""
-  del number_ref  # in the place of the block
-  rows, heads, queries, size = q_ref.shape
-  block = k_ref.shape[2]
+  del number_ref  # it is in the place of the block
+  *read, low_ref, high_ref, peak_ref, total_ref, out_ref = refs
+  results = (peak_ref, total_ref, out_ref)
+  rows, heads, queries, _ = out_ref.shape
+  block = read[1].shape[2]
   count = -(-places // block)
   row = pl.program_id(0)
   at = first_ref[row] + pl.program_id(2)
@@ -431,29 +397,25 @@ def _tpu_kernel(
     for ref, value in zip(results, (MASKED, 0.0, 0.0), strict=True):
       ref[...] = jnp.full(ref.shape, value, ref.dtype)
 
+  def places_on(axis):
+    shape = tuple(block if i == axis else 1 for i in range(4))
+    number = lax.broadcasted_iota(jnp.int32, shape, axis)
+    return lax.rem(at, count) * block + number
+
+  def by_head(x):
+    return x.reshape(rows * heads, *x.shape[2:])
+
   @pl.when(at < last_ref[row])
   def _():
-    def iota(axis):
-      shape = [1, 1, 1, 1]
-      shape[axis] = block
-      return lax.rem(at, count) * block + lax.broadcasted_iota(
-        jnp.int32, tuple(shape), axis
-      )
-
-    place = iota(3)
+    place = places_on(3)
     ring = place + lax.div(at, count) * places
     seen = (ring >= low_ref[...]) & (ring < high_ref[...]) & (place < places)
     seen = jnp.broadcast_to(seen, (rows, heads, queries, block))
-    real = jnp.broadcast_to(iota(2) < places, (1, 1, block, 1))[0]
-
-    def by_head(x):
-      return x.reshape(rows * heads, *x.shape[2:])
-
     part = _added(
       tuple(by_head(ref[...]) for ref in results),
-      *(by_head(ref[...]) for ref in (q_ref, k_ref, v_ref)),
+      tuple(by_head(ref[...]) for ref in read),
       by_head(seen),
-      real,
+      (places_on(2) < places)[0],
       cap,
     )
     for ref, value in zip(results, part, strict=True):

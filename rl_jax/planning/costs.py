@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax import models
+from rl_jax.models import decode_attention
 from rl_jax.models.critic import has_own
 
 
@@ -69,7 +70,8 @@ def decode_bytes(cfg: models.ModelConfig, shape: Shape) -> dict[str, int]:
                 many as rows can take
   cache_needed  the filled part of the cache; prompts once a group
   cache_read    what decode_step reads: the places of all new_tokens at every
-                step, not just those filled
+                step, not just those filled; a kernel reads blocks, of which
+                one is filled in part
   logits        one pass over the logits of every step; sampling makes several
   """
   item = jnp.dtype(cfg.compute_dtype).itemsize
@@ -83,10 +85,14 @@ def decode_bytes(cfg: models.ModelConfig, shape: Shape) -> dict[str, int]:
   steps = shape.new_tokens - 1  # the first token comes from prefill
   prompts = steps * shape.num_prompts * shape.prompt_tokens * token
   live = shape.rows * token * steps * (steps + 1) // 2
+  read = steps * steps
+  if decode_attention.runs(cfg):
+    block = decode_attention.BLOCK
+    read = sum(-(-step // block) * block for step in range(1, steps + 1))
   return {
     'needed': steps * weights + prompts + live,
     'weights': steps * weights,
     'cache_needed': prompts + live,
-    'cache_read': prompts + shape.rows * token * steps * steps,
+    'cache_read': prompts + shape.rows * token * read,
     'logits': 4 * steps * shape.rows * cfg.vocab_size,
   }

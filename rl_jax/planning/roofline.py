@@ -123,6 +123,43 @@ def roofline(
   return bounds
 
 
+def shares(
+  config: ExperimentConfig,
+  model: ModelConfig,
+  bounds: list[Bound],
+  card: Card,
+  devices: int,
+) -> dict[str, float]:
+  """How much of what a device does is needed, by stage; 1 is the best.
+
+  generate  (weights + filled cache) / bytes that a step reads, by shapes; a
+            device has all groups that it samples at a time
+  update    6 FLOP a weight and token and those of attention, over the seconds
+            of the bound at the peak of the card: what the bound leaves of it
+  """
+  rollout, sizes = config.rollout, config.mesh.sizes(devices)
+  prompts = rollout.num_prompts // rollout.parts
+  parts = layout.parts(prompts, 'sampled_rows', sizes)
+  shape = costs.Shape(
+    -(-prompts // parts),
+    rollout.group_size,
+    rollout.max_prompt_tokens,
+    rollout.max_response_tokens,
+  )
+  moved = costs.decode_bytes(model, shape)
+  whole = dataclasses.replace(shape, num_prompts=rollout.num_prompts)
+  needed = config.update.epochs * costs.model_flops(model, whole, 'update')
+  found = {}
+  for bound in bounds:
+    if bound.stage == 'generate' and moved['weights']:
+      read = moved['weights'] + moved['cache_read']
+      found['generate'] = moved['needed'] / read
+    if bound.stage == 'update':
+      seconds = max(bound.seconds(card).values())
+      found['update'] = needed / devices / (seconds * card.flops)
+  return found
+
+
 def _evaluations(
   config: ExperimentConfig,
   model: ModelConfig,

@@ -19,7 +19,7 @@ from rl_jax.decoding import rounding
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.turns import TurnConfig
+from rl_jax.episodes.turns import EPISODES, SLOTS, TurnConfig
 from rl_jax.judging import compared
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.learned import (
@@ -57,6 +57,9 @@ class RolloutConfig:
   """The number and the length of the rows that an iteration draws.
 
   turns: limits of episodes, for tasks that are environments.
+  episodes: 'lockstep': all rows wait for the slowest call of every turn;
+    'slots': a row continues as soon as its own call is answered
+    (episodes.slot_runner). Time only; a row has the same tokens (tier E2).
   show_stop: a text of `stop` that has ended a response is a part of what
     verifiers, judges and environments read, as '</answer>' for answers between
     tags. Control tokens and end tokens are not.
@@ -64,7 +67,8 @@ class RolloutConfig:
     num_prompts at least: rounds end when num_prompts groups are kept, and the
     first of these are trained on. None: num_prompts.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
-    room for the next. Memory and speed only, never mathematics. None: all rows.
+    room for the next, and so does one whose turn ends with episodes='slots'.
+    Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
     share them. Memory and speed only. None: each slot has room for a whole one.
   window_tokens: that a row gets in an iteration at most; it continues in the
@@ -100,6 +104,7 @@ class RolloutConfig:
   slots: int | None = ranged(None, 1)
   cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
+  episodes: str = chosen('lockstep', EPISODES)
   window_tokens: int | None = ranged(None, 1)
   recorded_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
@@ -134,6 +139,7 @@ class RolloutConfig:
       slots=self.slots,
       cache_tokens=self.cache_tokens,
       turns=self.turns,
+      free_turns=self.episodes == SLOTS,
       new_tokens=self.window_tokens,
       speculative=self.speculative,
     )

@@ -18,6 +18,7 @@ _SUMS = frozenset(
     *('episode/failed_resets', 'episode/questions'),
     *('calls/timeouts', 'calls/retries', 'calls/hedged'),
     *('time/environment_seconds', 'time/partner_seconds'),
+    *('calls/timeouts', 'rollout/waited_for'),
   )
 )
 

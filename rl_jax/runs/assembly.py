@@ -19,6 +19,8 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -138,6 +140,7 @@ def assemble(
       stages,
       Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
+      policy,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
@@ -351,8 +354,15 @@ def make_runner(
     path = None if workdir is None else os.path.join(workdir, name)
     return TextVerifier(JournaledPool(pool, path, what, writer))
   assert isinstance(pool, SessionPool)
-  number = processes.index()
-  return EpisodeRunner(
+  number, kind = processes.index(), EpisodeRunner
+  if config.rollout.episodes == SLOTS:
+    kind = SlotRunner
+    if processes.count() > 1:
+      raise ValueError(
+        f"rollout.episodes = 'slots' in {processes.count()} processes: they "
+        "would wait for each other; set it to 'lockstep'"
+      )
+  return kind(
     task,
     NumberedCalls(pool, workdir, what, writer, process=number, former=name),
     tokenizer=tokenizer,

@@ -40,6 +40,7 @@ from rl_jax.tasks.templates import (
   encode_prompt,
   render_prompt,
 )
+from rl_jax.tasks.text_spans import TextSpans
 
 __all__ = [
   'OUTCOME',
@@ -82,6 +83,7 @@ __all__ = [
   'Task',
   'TaskTraits',
   'TextArena',
+  'TextSpans',
   'TextWorld',
   'ToolRules',
   'WithTools',

@@ -12,10 +12,12 @@ from rl_jax.worlds.calculator_sums import Calculator as Calculator
 from rl_jax.worlds.chain import Chain as Chain
 from rl_jax.worlds.clues import Clues as Clues
 from rl_jax.worlds.coverage import Coverage as Coverage
+from rl_jax.worlds.families import Families as Families
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
+from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
 from rl_jax.worlds.multiple_choice import MultipleChoice as MultipleChoice
@@ -23,9 +25,11 @@ from rl_jax.worlds.narrated_key_door import NarratedKeyDoor as NarratedKeyDoor
 from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
 from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
+from rl_jax.worlds.ranked_families import RankedFamilies as RankedFamilies
 from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
 from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
 from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
+from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -357,6 +358,7 @@ def test_one_turn_is_a_response(Played):
 def test_disagreements_of_task_and_limits_are_named():
   method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
+  limits |= {'episodes': 'lockstep', 'staleness': 0}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
     check(KeyDoor(), rollout, method)
@@ -367,6 +369,29 @@ def test_disagreements_of_task_and_limits_are_named():
   rollout.slots = 2
   with pytest.raises(ValueError, match='rollout.slots = 2'):
     check(KeyDoor(), rollout, method)
+  rollout.episodes = 'slots'
+  check(KeyDoor(), rollout, method)
+  with pytest.raises(ValueError, match="'slots', but OneStep is not an env"):
+    check(OneStep(), rollout, method)
+  rollout.staleness = 1
+  with pytest.raises(ValueError, match='rollout.staleness = 1'):
+    check(KeyDoor(), rollout, method)
+
+
+def test_what_slots_do_not_play_is_named(bad):
+  """Games, partners, and rollout pieces that play or repeat episodes."""
+  limits = {'turns': TURNS, 'slots': None, 'speculative': None}
+  limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
+  rollout = type('Rollout', (), limits)()
+  wrapper = SimpleNamespace(replays=True, plays=False)
+  repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
+  for task, method, message in (
+    (bad.RallyTask(), Method(), 'RallyTask has 2 players'),
+    (bad.Asking(), Method(), 'Asking asks the partners'),
+    (KeyDoor(), repeats, 'repeats episodes'),
+  ):
+    with pytest.raises(ValueError, match=f"'slots', but .*{message}"):
+      check(task, rollout, method)
 
 
 def test_plain_observations_have_nothing_around_them():

@@ -9,6 +9,7 @@ from rl_jax.models import ModelConfig, spec, specs
 from rl_jax.models.source import ModelSource
 from rl_jax.planning import costs, memory_plan, roofline
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 SHAPE = costs.Shape(2, 3, 5, 4)  # 2 prompts of 5, 6 rows of 4 tokens
 EXPERTS = ModelConfig(
@@ -45,6 +46,50 @@ def test_experts_that_no_row_takes_are_not_read():
   assert six - costs.decode_bytes(EXPERTS, one)['weights'] == (
     3 * 4 * 2 * 6 * expert
   )
+
+
+def test_kernels_read_the_blocks_that_hold_tokens():
+  """By hand: 129 steps of 6 rows read 1 block of 128, at the last one 2."""
+  model = dataclasses.replace(
+    EXPERTS,
+    head_size=64,
+    compute_dtype='bfloat16',
+    attention='splash',
+    platform=Platform('tpu'),
+  )
+  shape = dataclasses.replace(SHAPE, new_tokens=130)
+  token = 2 * 2 * 2 * 64 * 2
+  found = costs.decode_bytes(model, shape)
+  prompts = 129 * 2 * 5 * token
+  assert found['cache_read'] == prompts + 6 * token * (128 * 128 + 256)
+  plain = dataclasses.replace(model, attention='plain')
+  found = costs.decode_bytes(plain, shape)
+  assert found['cache_read'] == prompts + 6 * token * 129 * 129
+
+
+def test_what_is_needed_is_a_share(toy):
+  """An update of 4 forward passes is 3/4 of the peak if nothing else binds."""
+  config = bandit.get_config(toy.get_method('grpo'))
+  config = dataclasses.replace(config, model=ModelSource(config=EXPERTS))
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
+  model = dataclasses.replace(EXPERTS, remat=True)
+  plan = memory_plan.estimate(config, model, mesh)
+  sent = {'generate': 0.0, 'update': 0.0}
+  bounds = roofline.roofline(config, model, plan, 1, sent)
+  card = roofline.Card(1.0, 1e30, 1e30, 1.0)
+  shares = roofline.shares(config, model, bounds, card, 1)
+  assert shares['update'] == pytest.approx(3 / 4)
+  moved = costs.decode_bytes(
+    model,
+    costs.Shape(
+      config.rollout.num_prompts,
+      config.rollout.group_size,
+      config.rollout.max_prompt_tokens,
+      config.rollout.max_response_tokens,
+    ),
+  )
+  read = moved['weights'] + moved['cache_read']
+  assert shares['generate'] == moved['needed'] / read
 
 
 @pytest.mark.parametrize('param_dtype', ['float32', 'bfloat16'])

@@ -282,3 +282,50 @@ def test_judges_read_episodes(tmp_path, record):
     total = task + 0.5 * row['reward/judge']
     np.testing.assert_allclose(row['reward/mean'], total, rtol=1e-5)
   assert any('evaluation/reward/judge' in row for row in rows)
+
+
+@pytest.fixture(scope='module', name='in_slots')
+def _in_slots(tmp_path_factory):
+  """Its directory; rows that do not wait for each other."""
+  workdir = tmp_path_factory.mktemp('in_slots')
+  loop.Trainer(slots_config(3), str(workdir)).run()
+  return workdir
+
+
+def slots_config(iterations, **more):
+  """The run of make_config in slots."""
+  config = make_config(grpo.get_method(), iterations)
+  rollout = dataclasses.replace(config.rollout, episodes='slots', **more)
+  return dataclasses.replace(config, rollout=rollout)
+
+
+def test_a_run_in_slots_has_the_episodes_of_one_in_step(
+  in_slots, whole, record
+):
+  """E2: actions, observations and rewards of all iterations; metrics close."""
+  (rows, lines), (known, expected) = record(in_slots), record(whole[0])
+  for line, other in zip(lines, expected, strict=True):
+    assert line['turns'] == other['turns']
+    assert line['response'] == other['response']
+    assert line['reward'] == other['reward']
+  for row, other in zip(rows, known, strict=True):
+    assert other.keys() <= row.keys()
+    for name, value in other.items():
+      assert row[name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
+  assert 0 < rows[-1]['device/slots_share'] <= 1
+  assert rows[-1]['calls/step/ran'] > 0
+
+
+def test_a_run_in_slots_continues(in_slots, tmp_path, record):
+  """E0, with its journal and from its checkpoint."""
+  loop.Trainer(slots_config(2), str(tmp_path)).run()
+  loop.Trainer(slots_config(3), str(tmp_path)).run()
+  drop = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
+
+  def timeless(workdir):
+    rows, lines = record(workdir)
+    return [
+      {k: x for k, x in row.items() if not k.startswith(drop)} for row in rows
+    ], lines
+
+  assert timeless(tmp_path) == timeless(in_slots)

@@ -1,0 +1,150 @@
+"""Records of device, slots and calls while episodes are played.
+
+Spans can be written as a trace that Chrome (chrome://tracing) and Perfetto
+show: one line for the device, one for each call that runs at a time, one for
+the closings of batches.
+"""
+
+import collections
+from collections.abc import Iterator, Sequence
+import contextlib
+import json
+import os
+import time
+from typing import Any
+
+from rl_jax.episodes.calls import Answer
+
+DEVICE, WAITING, CLOSINGS = 'device', 'waiting', 'closings'
+_CALL_LINES = 64  # further calls are counted and not drawn
+
+
+class Activity:
+  """Sums over the play of a batch, for metrics; spans if `recording`."""
+
+  def __init__(self):
+    self.recording = False
+    self._spans: list[dict[str, Any]] = []
+    self._busy_until: list[float] = []  # of the lines of calls
+    self.begin()
+
+  def begin(self) -> None:
+    """Begins a batch: all sums are 0."""
+    self._started = time.perf_counter()
+    self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
+    self._rows = self._slots = self._bursts = 0
+    self._live = self._waits = 0
+    self._calls: dict[str, list[Answer]] = collections.defaultdict(list)
+
+  @contextlib.contextmanager
+  def span(self, line: str, name: str, **shown: Any) -> Iterator[None]:
+    """Adds the seconds of what is inside to those of the line."""
+    started = time.perf_counter()
+    try:
+      yield
+    finally:
+      ended = time.perf_counter()
+      self._seconds[line] = self._seconds.get(line, 0.0) + ended - started
+      self._note(line, name, started, ended, shown)
+
+  def burst(self, rows: int, slots: int, live: int, waits: int) -> None:
+    """Counts a burst of rows; live: episodes, of which some wait for calls."""
+    self._rows, self._slots = self._rows + rows, self._slots + slots
+    self._bursts += 1
+    self._live, self._waits = self._live + live, self._waits + waits
+
+  def answered(self, answers: Sequence[Answer]) -> None:
+    """Counts calls that have just been answered."""
+    now = time.perf_counter()
+    for one in answers:
+      self._calls[one.request.kind].append(one)
+      if self.recording:
+        self._draw(one, now)
+
+  def closed(self, update: int, groups: Sequence[int]) -> None:
+    """Notes the closing of a batch."""
+    now = time.perf_counter()
+    self._note(CLOSINGS, f'update {update}', now, now, {'groups': [*groups]})
+
+  def metrics(self) -> dict[str, float]:
+    """Shares and means since `begin`.
+
+    device/idle_share: of the time, in which no program was running.
+    device/slots_share: rows that sampled, of the slots of bursts.
+    episodes/live, episodes/waiting: in the mean of the bursts.
+    calls/KIND/queued, ran: seconds. rollout/waited_for: those without a burst.
+    """
+    elapsed = max(time.perf_counter() - self._started, 1e-9)
+    bursts = max(self._bursts, 1)
+    found = {
+      'device/idle_share': 1.0 - self._seconds[DEVICE] / elapsed,
+      'device/slots_share': self._rows / max(self._slots, 1),
+      'episodes/live': self._live / bursts,
+      'episodes/waiting': self._waits / bursts,
+      'rollout/waited_for': self._seconds[WAITING],
+    }
+    for kind, answers in sorted(self._calls.items()):
+      count = len(answers)
+      found[f'calls/{kind}/queued'] = sum(a.queued for a in answers) / count
+      found[f'calls/{kind}/ran'] = sum(a.ran for a in answers) / count
+    every = [a for answers in self._calls.values() for a in answers]
+    late = sum(a.outcome == 'timeout' for a in every)
+    return found | {'calls/timeouts': float(late)}
+
+  def slowest(self) -> Answer | None:
+    """The call that has taken longest since `begin`; None: there is none."""
+    every = [a for answers in self._calls.values() for a in answers]
+    return max(every, key=lambda one: one.queued + one.ran, default=None)
+
+  def write(self, path: str | os.PathLike[str]) -> None:
+    """Writes the spans as a Chrome trace, and forgets them."""
+    names = sorted({span['tid'] for span in self._spans}, key=str)
+    named = [
+      {
+        'name': 'thread_name',
+        'ph': 'M',
+        'pid': 0,
+        'tid': number,
+        'args': {'name': name},
+      }
+      for number, name in enumerate(names)
+    ]
+    spans = [{**span, 'tid': names.index(span['tid'])} for span in self._spans]
+    with open(path, 'w', encoding='utf-8') as file:
+      json.dump({'traceEvents': [*named, *spans]}, file)
+    self._spans.clear()
+
+  def _draw(self, one, now):
+    """Puts a call on the first line that is free while it runs."""
+    started = now - one.ran
+    lines = enumerate(self._busy_until)
+    line = next((n for n, until in lines if until <= started), None)
+    if line is None:
+      if len(self._busy_until) == _CALL_LINES:
+        return
+      line = len(self._busy_until)
+      self._busy_until.append(0.0)
+    self._busy_until[line] = now
+    request = one.request
+    shown = {
+      'group': request.serial,
+      'sample': request.sample,
+      'turn': request.turn,
+      'outcome': one.outcome,
+      'queued': one.queued,
+    }
+    self._note(f'calls {line:02}', request.kind, started, now, shown)
+
+  def _note(self, line, name, started, ended, shown):
+    if self.recording:
+      self._spans.append(
+        {
+          'name': name,
+          'ph': 'X',
+          'pid': 0,
+          'tid': line,
+          'ts': started * 1e6,
+          'dur': (ended - started) * 1e6,
+          'args': shown,
+        }
+      )
