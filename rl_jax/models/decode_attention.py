@@ -115,7 +115,8 @@ def attend(
     by_group(q_BJRK), pk, pv, Seen(low_NM, jnp.full(N, P, jnp.int32))
   )
   seen = Seen(jnp.broadcast_to(low_B[:, None], (B, R)), high_B)
-  of_own = call(q_BJRK, *own, seen)
+  own_keys, own_values = own
+  of_own = call(q_BJRK, own_keys, own_values, seen)
   return _merged([Part(*map(by_row, of_prompt)), of_own]).astype(q_BJRK.dtype)
 
 
