@@ -78,7 +78,7 @@ def discover(
     return jax.lax.scan(one, begin, None, length=steps)[0][0]
 
   none_V = jnp.zeros(jax.tree.leaves(attacks)[0].shape[0])
-  found = [ascended(none_V, jnp.bool_(True))]
+  found: list[Any] = [ascended(none_V, jnp.bool_(True))]
   while len(found) < most:
     known_KV = jnp.stack([returns(x) for x in found])
     candidate = ascended(known_KV.max(axis=0), jnp.bool_(False))

@@ -1,6 +1,7 @@
 """Offline actor-critic learners made of pieces: critic, constraint, balance.
 
     Offline()                                      TD3+BC
+    Offline(constraint=Free())                     TD3
     Offline(constraint=Nearest(beta=2.0))          PRDC
     Offline(constraint=Advantaged())               A2PR
     Offline(critic=Expectile(), constraint=Weighted())                   IQL
@@ -163,6 +164,11 @@ class ToData:
 
 
 @declared
+class Free:
+  """Nothing: TD3."""
+
+
+@declared
 class Nearest:
   """(mu(s) - a')^2 with the action a' of the nearest key [beta s, a] to mu(s).
 
@@ -267,7 +273,7 @@ class Offline:
   """
 
   critic: DoubleQ | Expectile = DoubleQ()
-  constraint: ToData | Nearest | Advantaged | Weighted = ToData()
+  constraint: ToData | Free | Nearest | Advantaged | Weighted = ToData()
   balance: Family | None = None
   alpha: float = ranged(2.5, 0.0)
   gamma: float = ranged(0.99, 0.0, 1.0)
@@ -328,11 +334,17 @@ class Offline:
     return self.balance.scaled(jnp.tanh(u))
 
   def update(
-    self, state: State, data: DataSet, tables: Any, key: Array
+    self,
+    state: State,
+    data: DataSet,
+    tables: Any,
+    key: Array,
+    filled: Array | int | None = None,
   ) -> tuple[State, Metrics]:
-    """One step on a drawn batch."""
+    """One step on a batch of the first `filled` rows; None: of all."""
     row_key, target_key, actor_key = jax.random.split(key, 3)
-    row_B = jax.random.randint(row_key, (self.batch,), 0, data.size)
+    most = data.size if filled is None else filled
+    row_B = jax.random.randint(row_key, (self.batch,), 0, most)
     batch = Batch(
       obs=data.obs[row_B],
       action=data.action[row_B],
@@ -412,6 +424,8 @@ class Offline:
   def _held(self, ctx: Context, fixed: Any) -> tuple[Array, Metrics]:
     """The loss of the constraint."""
     batch, piece = ctx.batch, self.constraint
+    if isinstance(piece, Free):
+      return jnp.float32(0.0), {}
     if isinstance(piece, ToData):
       return ((ctx.proposed - batch.action) ** 2).mean(), {}
     if isinstance(piece, Nearest):

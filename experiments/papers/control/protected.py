@@ -14,7 +14,7 @@ EPISODES, PERIOD = 2000, 500  # attacks change after every PERIOD episodes
 METRIC = 'return an episode while attacks change'
 
 
-def room() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def room() -> tuple[Array, Array, Array]:
   """Transitions [S, A, S], rewards [S, A] and starts of a room with a goal."""
   S, A = SIZE**2, len(worlds.MOVES)
   kernel, reward = np.zeros((S, A, S)), np.zeros((S, A))
@@ -24,7 +24,7 @@ def room() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
       after = cell[0] * SIZE + cell[1]
       kernel[s, a, after] = 1
       reward[s, a] = after == SIZE + 1  # the cell (1, 1)
-  return kernel, reward, np.full(S, 1 / S)
+  return jnp.asarray(kernel), jnp.asarray(reward), jnp.full(S, 1 / S)
 
 
 def attacks() -> Array:
@@ -94,7 +94,8 @@ def measure(key_S: Array, scale: float) -> Results:
       mean = jax.vmap(lambda k, part=part_KV: chosen(part, k))(keys).mean()
       found[f'list of {size}'].append(float(mean))
     worst['first of the list'].append(float(return_KV[0].min()))
-    worst['any other'].append(float(return_KV[1:].min(axis=1).max()))
+    others = return_KV[1:] if len(logits) > 1 else return_KV
+    worst['any other'].append(float(others.min(axis=1).max()))
   return {METRIC: found, 'worst return over attacks': worst}
 
 
