@@ -49,7 +49,7 @@ class KuhnMatch(EnvironmentTask):
   traits = TaskTraits(players=2, chat=True, role='user', global_random=False)
 
   def make(self, example: Example) -> 'Match':
-    """A game that has not begun."""
+    """A game that has not started."""
     return Match(self, seed_of(example))
 
 
