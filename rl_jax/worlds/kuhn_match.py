@@ -17,7 +17,7 @@ from rl_jax.tasks.environments.base import (
 CARDS = 'JQK'
 _BOX = re.compile(r'\\boxed\{([^{}]*)\}')
 # What has been done in the round -> what may be done now.
-_LEGAL = {
+_LEGAL: Mapping[tuple[str, ...], tuple[str, str]] = {
   (): ('check', 'bet'),
   ('check',): ('check', 'bet'),
   ('bet',): ('call', 'fold'),
