@@ -286,6 +286,20 @@ def test_a_timeout_that_the_policy_reads(bad):
   assert episode.failure is None and episode.lost is None
 
 
+@pytest.mark.slow
+def test_a_thousand_hangs_leave_nothing_behind(bad):
+  """Neither processes nor open files."""
+  task = bad.Misbehaving()
+  before = len(os.listdir('/proc/self/fd'))
+  with SessionPool(task, 32, 0.2) as pool:
+    played = Played(pool, task, 1000)
+    assert set(played.step(dict.fromkeys(range(1000), 'hang'))) == {'timeout'}
+    nursery = pool._crew._process.pid
+    with open(f'/proc/{nursery}/task/{nursery}/children') as file:
+      assert len(file.read().split()) == 32
+  assert len(os.listdir('/proc/self/fd')) == before
+
+
 def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):
   """Kill -9 between any two turns; E0."""
   task = bad.Misbehaving()
