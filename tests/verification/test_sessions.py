@@ -234,8 +234,8 @@ def test_a_stateless_step_is_repeated_by_no_process(
       _killed(pool)
   lines = notes.read_text().splitlines()
   assert sorted(lines) == [f'{r}/{t}' for r in range(2) for t in range(4)]
-  begun = [reply['info'].get('begun') for reply in played.said[0]]
-  assert begun == [None, 'reset', 'continued', 'continued', 'continued']
+  how = [reply['info'].get('how') for reply in played.said[0]]
+  assert how == [None, 'reset', 'continued', 'continued', 'continued']
 
 
 def test_a_slow_call_of_a_pure_tool_is_made_once_more(bad, tmp_path):
