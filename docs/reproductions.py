@@ -49,7 +49,7 @@ def index(names: list[str]) -> str:
   ]
   for name in names:
     recipe = recipe_lib.load(name)
-    rows = ', '.join(f'`{row}`' for row in recipe.rows)
+    rows = ', '.join(f'`{row}`' for row in (*recipe.rows, *recipe.measured))
     lines.append(
       f'| [{recipe.title}]({name}.md) | {rows} | {recipe.hardware or "-"} | '
       f'{recipe.hours or "not stated"} |'
@@ -100,13 +100,16 @@ def _prompt(text, source, licence):
 
 
 def _commands(name, recipe):
+  fetch = f'python -m experiments.data --paper={name} --weights'
+  if not recipe.rows:
+    return '\n'.join(['```sh', fetch, *recipe.measured.values(), '```'])
   row = next(iter(recipe.rows))
   plans = [
     f'python -m experiments.plan --paper={name} --row={row} --target={pod}'
     for pod in recipe.pods
   ]
   lines = [
-    f'python -m experiments.data --paper={name} --weights',
+    fetch,
     *plans,
     published.command(name, row),
     f'python -m experiments.evaluate --paper={name} --checkpoint=DIR',

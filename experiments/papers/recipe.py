@@ -212,11 +212,16 @@ class Recipe:
     in miniature; of others they are the problems of `tiny`.
   config: an ordinary configuration of a method; nothing in it that --set cannot
     reach.
-  rows: those that this package trains, by name. left_out: further rows of the
+  evaluated: the configuration of a row -> that of its evaluation, where
+    training cannot measure the table, as of a game; None: the same.
+  rows: those that this package trains, by name. measured: released models that
+    are measured only, by name, each with its command; the table of such a row
+    is what the command prints. left_out: further rows of the
     table, with the reason.
-  columns: of the table, in its order. evaluation: column -> benchmark; missing:
-    column -> why there is none; average: the column that the paper calls the
-    average, or '', of the columns `averaged`, or of all others.
+  columns: of the table, in its order. evaluation: column -> benchmark, none
+    where nothing of the table can be measured here; missing: column -> why;
+    average: the column that the paper calls the average, or '', of the columns
+    `averaged`, or of all others.
   published: (row, column) -> number as printed, in the paper's own units; rows
     that are in no other field are references, as the model before training.
   protocol: the paper's decoding, in words. prompts: (text, source, licence) of
@@ -237,14 +242,16 @@ class Recipe:
   source: str
   models: tuple[str, ...]
   data: tuple[DataSource, ...]
-  config: Callable[[Method], ExperimentConfig]
-  rows: Mapping[str, Row]
   columns: tuple[str, ...]
   evaluation: Mapping[str, Benchmark]
   published: Mapping[tuple[str, str], float]
   protocol: str
   follows: str
   stop: str
+  config: Callable[[Method], ExperimentConfig] | None = None
+  evaluated: Callable[[ExperimentConfig], ExperimentConfig] | None = None
+  rows: Mapping[str, Row] = dataclasses.field(default_factory=dict)
+  measured: Mapping[str, str] = dataclasses.field(default_factory=dict)
   average: str = ''
   averaged: tuple[str, ...] = ()
   missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -267,9 +274,13 @@ class Recipe:
       raise ValueError(
         f'Recipe.follows = {self.follows!r}: expected one of {FOLLOWS}'
       )
-    for field in ('models', 'rows', 'evaluation', 'published'):
+    for field in ('models', 'published'):
       if not vars(self)[field]:
         raise ValueError(f'Recipe.{field} is empty')
+    if not (self.rows or self.measured):
+      raise ValueError('Recipe.rows is empty, and so is measured')
+    if bool(self.rows) != bool(self.config):
+      raise ValueError('Recipe.config is of rows: give both or neither')
     held = {
       *self.evaluation,
       *self.missing,
@@ -314,7 +325,8 @@ class Recipe:
   def table_rows(self) -> tuple[str, ...]:
     """Names of rows in the published order, then those without a number."""
     printed = dict.fromkeys(row for row, _ in self.published)
-    return tuple(printed | dict.fromkeys((*self.rows, *self.left_out)))
+    more = (*self.rows, *self.measured, *self.left_out)
+    return tuple(printed | dict.fromkeys(more))
 
 
 def names() -> list[str]:
@@ -353,6 +365,18 @@ def row_of(paper: str, row: str) -> Row:
   return recipe.rows[row]
 
 
+def first_row(paper: str) -> str:
+  """The name of the first row.
+
+  Raises: ValueError if the recipe trains nothing, with what it measures.
+  """
+  recipe = load(paper)
+  if not recipe.rows:
+    commands = '; '.join(recipe.measured.values())
+    raise ValueError(f'{paper} trains nothing, but measures: {commands}')
+  return next(iter(recipe.rows))
+
+
 def experiment(paper: str, row: str) -> ExperimentConfig:
   """The whole configuration of a row, at the scale of the paper."""
   return configuration.build(*row_of(paper, row).words(paper))
@@ -360,5 +384,7 @@ def experiment(paper: str, row: str) -> ExperimentConfig:
 
 def protocol(paper: str, row: str = '') -> ExperimentConfig:
   """The evaluation of a row, of the first by default, on all devices."""
-  config = experiment(paper, row or next(iter(load(paper).rows)))
+  config = experiment(paper, row or first_row(paper))
+  if change := load(paper).evaluated:
+    config = change(config)
   return dataclasses.replace(config, mesh=MeshConfig())

@@ -25,6 +25,7 @@ def members(
   if count < 1:
     raise ValueError(f'--seeds={count}: expected at least 1')
   recipe = recipe_lib.load(paper)
+  recipe_lib.first_row(paper)
   chosen = {
     name: recipe_lib.row_of(paper, name) for name in rows or recipe.rows
   }

@@ -140,6 +140,7 @@ def assemble(
       stages,
       Judging(runner, make_rewards(config, policy.tokenizer, mesh), judges),
       key,
+      policy,
     ),
     evaluator=evaluator,
     held_out=make_held_out(config, policy, stages),
@@ -369,7 +370,7 @@ def make_runner(
     turns=config.rollout.turns,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
-    on_timeout=settings.on_turn_timeout,
+    settings=settings,
   )
 
 

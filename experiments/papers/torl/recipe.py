@@ -147,7 +147,7 @@ RECIPE = Recipe(
   weaker=(
     'rewards are 1 and 0, not 1 and -1, which group normalisation undoes',
     'after the call a second ```output ends the response; there it is text',
-    'a program without output shows nothing; there it is told as a time-out',
+    'a program without output shows nothing; there it counts as a time-out',
     'errors of programs are shown in the words of this package',
     'OTC keeps the least number of calls of a prompt over epochs; here it is '
     'that of the group',
@@ -157,7 +157,7 @@ RECIPE = Recipe(
   traps=(
     'The mean of the printed 7B row is 56.1, not 62.1.',
     'AIME by greedy decoding moves in steps of 3.3 points.',
-    'The message of the system in the rows is not used; the question stands '
+    'The message of the system in the rows is not used; the question is '
     'after the instruction that calls it the problem above.',
     'The minibatch of 1024 prompts is larger than the batch of 128: there is '
     'one update a rollout.',
