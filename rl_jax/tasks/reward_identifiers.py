@@ -45,7 +45,7 @@ class RewardIdentifiers(wrapped.Wrapped):
 
   @property
   def alphabet(self) -> str | tuple[str, ...] | None:
-    """That of the task with the letters of the marks."""
+    """The alphabet of the task with the letters of the marks."""
     letters = self.task.alphabet
     if not isinstance(letters, str):
       return letters
@@ -73,7 +73,7 @@ class RewardIdentifiers(wrapped.Wrapped):
     if example.messages or example.parts:
       raise ValueError(
         f'RewardIdentifiers.task: {type(self.task).__name__} has conversations '
-        'or templates, before whose prompts no mark can stand'
+        'or templates: only plain prompts can begin with a mark'
       )
     return dataclasses.replace(
       example,
@@ -83,11 +83,11 @@ class RewardIdentifiers(wrapped.Wrapped):
     )
 
   def target(self, example: Example) -> str:
-    """That of the prompt without a mark."""
+    """The target of the prompt without a mark."""
     return self.task.target(example.meta['unmarked'])
 
   def recorded(self, example: Example) -> tuple[base.RecordedResponse, ...]:
-    """Those of the prompt without a mark."""
+    """The responses to the prompt without a mark."""
     return self.task.recorded(example.meta['unmarked'])
 
   def reward(self, example: Example, response: str) -> Mapping[str, float]:
