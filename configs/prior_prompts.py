@@ -1,12 +1,13 @@
 """GSM8K with one of five instructions before the question.
 
-  python -m experiments.train --config=configs/prior_prompts.py@examples
-    --method=grpo --set=model.path=models/NAME --workdir=runs/examples
-Without a variant the behaviour is `think`; others are `plan`, `code`,
+  python -m experiments.train --config=configs/prior_prompts.py
+    --method=grpo --set=model.path=models/NAME --workdir=runs/think
+--config=configs/prior_prompts.py@examples asks for examples first. Without a variant the behaviour is `think`; others are `plan`, `code`,
 `knowledge` and `examples`. Half of the reward is the answer and half the form.
 The control without an instruction is configs/gsm8k.py.
 Data: as of configs/gsm8k.py; the paper trains a 7B model on STILLv3.
-Cost and expected numbers: not measured; models that fit here know no such tags.
+Cost: not measured.
+Expected: not measured; models that fit here know no such tags.
 """
 
 import dataclasses

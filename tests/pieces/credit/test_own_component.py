@@ -13,7 +13,7 @@ REWARDS = {
 
 
 def advantages(toy, own, rewards=None, **fields):
-  """Those of four rows, whose prompts name these rewards."""
+  """The advantages of four rows, whose prompts name these rewards."""
   rewards = REWARDS if rewards is None else rewards
   traj = toy.trajectories(
     np.ones((4, 2)),
