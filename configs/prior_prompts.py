@@ -2,8 +2,8 @@
 
   python -m experiments.train --config=configs/prior_prompts.py
     --method=grpo --set=model.path=models/NAME --workdir=runs/think
---config=configs/prior_prompts.py@examples asks for examples first. Without a variant the behaviour is `think`; others are `plan`, `code`,
-`knowledge` and `examples`. Half of the reward is the answer and half the form.
+Other behaviours are variants: --config=configs/prior_prompts.py@examples, and
+plan, code and knowledge. Half of the reward is the answer and half the form.
 The control without an instruction is configs/gsm8k.py.
 Data: as of configs/gsm8k.py; the paper trains a 7B model on STILLv3.
 Cost: not measured.
