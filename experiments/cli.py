@@ -23,7 +23,10 @@ GROUPS = {
   'Measure': ('evaluate', 'evaluate_reward'),
   'Look': ('report', 'plot', 'table', 'play', 'methods'),
   'Your own code': ('check-piece',),
-  'Models and data': ('import', 'export', 'data', 'rollout_rows'),
+  'Models and data': (
+    *('import', 'export', 'data', 'rollout_rows'),
+    'select_rows',
+  ),
   'Hardware': ('plan', 'benchmark'),
 }
 # Command -> program, where the two differ.

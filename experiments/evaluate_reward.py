@@ -21,10 +21,21 @@ ProcessBench, and the first wrong step is the first whose score is below
 Where rows say final_answer_correct, the best of the responses to each problem
 is taken by the product, the least and the last of its steps' scores, too.
 --step_end='' takes steps as they are, for models that tasks.StepRows trained.
+
+Released models of steps:
+  Qwen2.5-Math-PRM-7B  --steps --chat --step_end= '--step_token=<extra_0>'
+    '--system=Please reason step by step, and put your final answer within
+    \\boxed{}.'
+  RLHFlow's            --steps --step_end= --step_labels=+,-
+A token of --step_token follows every step, and the score is read there.
+With --step_labels every step is a turn of the user, the first one after the
+problem, and the score is the probability of the first label as the answer,
+among both.
 """
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 import json
 from typing import Any
 
@@ -38,7 +49,11 @@ from experiments.rewards import step_labels as labels
 from rl_jax.data.completions import closing_ids, encode_recorded
 from rl_jax.data.recorded import recorded_rows
 from rl_jax.judging.step_labels import step_labels
-from rl_jax.learning.final_values import final_values, token_values
+from rl_jax.learning.final_values import (
+  final_values,
+  label_values,
+  token_values,
+)
 from rl_jax.learning.statistics import Forward
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
@@ -69,6 +84,15 @@ _STEPS = flags.DEFINE_bool(
 )
 _THRESHOLD = flags.DEFINE_float(
   'threshold', 0.5, 'A step with a smaller score is wrong.', 0.0, 1.0
+)
+_STEP_TOKEN = flags.DEFINE_string(
+  'step_token', '', 'A token of the model after every step.'
+)
+_STEP_LABELS = flags.DEFINE_list(
+  'step_labels', [], 'Two answers of one token, for a right and a wrong step.'
+)
+_SYSTEM = flags.DEFINE_string(
+  'system', '', 'Message of the system, with --chat.'
 )
 _STEP_END = flags.DEFINE_string(
   'step_end', STEP_END, r"What ends a step, as '\n\n'."
@@ -103,7 +127,7 @@ def main(argv):
   evaluate = by_steps if _STEPS.value else by_comparisons
   with jax.set_mesh(mesh):
     loaded = policy_lib.load_checkpoint(_MODEL.value, mesh)
-    if not loaded[0].value_head:
+    if not loaded[0].value_head and not _STEP_LABELS.value:
       raise ValueError(f'--reward_model={_MODEL.value} has no value head')
     print(json.dumps(outputs.finite(evaluate(loaded)), indent=2))
 
@@ -175,9 +199,20 @@ def by_steps(loaded) -> dict[str, Any]:
   rows = read_steps(_DATA.value, step_end)
   model, params, tokenizer = loaded
   texts = [row[:2] for row in rows]
-  found = step_scores(
-    model, params, tokenizer, texts, _CHAT.value, _BATCH.value
-  )
+  if labels_of := _STEP_LABELS.value:
+    found = label_scores(
+      model, params, tokenizer, texts, labels_of, _BATCH.value
+    )
+  elif token := _STEP_TOKEN.value:
+    encoded = [
+      marked_steps(tokenizer, *row, token=token, system=_system())
+      for row in texts
+    ]
+    found = scores_at(token_values, model, params, encoded, _BATCH.value)
+  else:
+    found = step_scores(
+      model, params, tokenizer, texts, _CHAT.value, _BATCH.value
+    )
   predicted = [first_error(x, _THRESHOLD.value) for x in found]
   result = f1(predicted, [row[2] for row in rows])
   right = [row[3] for row in rows if row[3] is not None]
@@ -318,6 +353,91 @@ def step_scores(
   ends = step_labels(records, tokenizer, values.shape[1]) >= 0
   probability = 1 / (1 + np.exp(-values))
   return [row[end] for row, end in zip(probability, ends, strict=True)]
+
+
+def _system() -> str | None:
+  """The message of the system of --chat; None: prompts are plain texts."""
+  if _SYSTEM.value and not _CHAT.value:
+    raise ValueError('--system needs --chat')
+  return _SYSTEM.value if _CHAT.value else None
+
+
+def token_id(tokenizer, text: str) -> int:
+  """The token that is the text. Raises: ValueError if it is none or several."""
+  begins = tokenizer.encode_prompt(('',))  # every text of the model
+  ids = tokenizer.encode_prompt((text,))[len(begins) :]
+  if len(ids) != 1:
+    raise ValueError(
+      f'{text!r} is {len(ids)} tokens of the model, expected one'
+    )
+  return ids[0]
+
+
+def marked_steps(
+  tokenizer, problem: str, steps: Sequence[str], *, token: str, system
+) -> tuple[list[int], list[int], list[int]]:
+  """(prompt, response, where the score of each step is read in it).
+
+  system: None: the problem is plain text; else the message before it, or ''.
+  """
+  mark, ids, ends = token_id(tokenizer, token), [], []
+  for step in steps:
+    ids += [*tokenizer.encode(step), mark]
+    ends.append(len(ids) - 1)
+  fields: dict[str, Any] = {}
+  if system is not None:
+    said = [{'role': 'system', 'content': system}] * bool(system)
+    fields['messages'] = (*said, {'role': 'user', 'content': problem})
+  example = Example(prompt=problem, answer='', id=0, **fields)
+  return templates.encode_prompt(example, tokenizer), ids, ends
+
+
+def label_scores(
+  model, params, tokenizer, rows, labels: Sequence[str], batch_size
+) -> list[np.ndarray]:
+  """P(labels[0]) / (P(labels[0]) + P(labels[1])) as the answer to each step.
+
+  Earlier steps are answered by labels[0].
+  Source: QwenLM/ProcessBench, code/run_eval_prm_rlhflow.py.
+  """
+  if len(labels) != 2:
+    raise ValueError(f'--step_labels={",".join(labels)}: expected two')
+  ids = (token_id(tokenizer, labels[0]), token_id(tokenizer, labels[1]))
+  encoded = []
+  for problem, steps in rows:
+    first, *later = steps
+    user = {'role': 'user', 'content': f'{problem}\n\n{first}'}
+    answer = {'role': 'assistant', 'content': labels[0]}
+    said = [answer]
+    for step in later:
+      said += [{'role': 'user', 'content': step}, answer]
+    example = Example(prompt='', answer='', id=0, messages=(user,))
+    recorded = RecordedResponse(messages=tuple(said))
+    response, trained = encode_recorded(example, recorded, tokenizer)
+    found = np.flatnonzero(np.diff([0, *map(int, trained)]) == 1)
+    prompt = templates.encode_prompt(example, tokenizer)
+    encoded.append((prompt, response, found.tolist()))
+  function = functools.partial(_label_values, ids)
+  return scores_at(function, model, params, encoded, batch_size)
+
+
+def _label_values(ids, forward, params, traj):
+  return label_values(forward, ids, params, traj)
+
+
+def scores_at(function, model, params, encoded, batch_size) -> list[np.ndarray]:
+  """sigmoid of the values at some tokens of each response.
+
+  encoded: (prompt, response, those places), in tokens.
+  """
+  records = [
+    (prompt, (RecordedResponse(), ids, [True] * len(ids)))
+    for prompt, ids, _ in encoded
+  ]
+  values = _values(function, model, params, records, batch_size)
+  probability = 1 / (1 + np.exp(-values))
+  places = [ends for _, _, ends in encoded]
+  return [row[x] for row, x in zip(probability, places, strict=True)]
 
 
 def _values(function, model, params, encoded, batch_size):

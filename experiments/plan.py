@@ -150,7 +150,7 @@ def chosen_config():
     raise ValueError(
       '--paper has its configuration: give no --config, --method'
     )
-  row = _ROW.value or next(iter(recipe_lib.load(_PAPER.value).rows))
+  row = _ROW.value or recipe_lib.first_row(_PAPER.value)
   config = recipe_lib.experiment(_PAPER.value, row)
   return configuration.changed(config, once(flags.FLAGS.set))
 

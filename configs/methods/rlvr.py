@@ -15,7 +15,8 @@ Evidence: verified in code (open-instruct ground_truth_utils.py, constants in
   more: clips, lambda and whitening are those of our PPO. Tulu 3's critic is a
     separate model that begins as a reward model: --set=model.critic='own'
   --set=model.value_from=DIR, as the pipeline tulu3 has it. By default it is a
-  head on the policy that begins at 0.
+  head on the policy that begins at 0. In the script half of the squared error
+  has the coefficient 0.1: rlvr@released has coef 0.05 in place of 0.5.
 Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=rlvr --set=model.value_head=True
 """
@@ -23,6 +24,8 @@ Command: python -m experiments.train --config=configs/worlds/arithmetic.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
+
+VARIANTS = {'released': ('losses.ValueClip.coef=0.05',)}
 
 
 def get_method() -> Method:

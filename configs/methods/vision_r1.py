@@ -11,9 +11,9 @@ Pieces: OverlapStages(low=0.5, high=0.75, later_low=0.75, later_high=0.9,
   PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001, estimator='k3');
   SeqMeanTokenMean()
 Headline: up to 50% relative over the 7B model.
-Evidence: verified in code (jefferyZhan/Griffon Vision-R1, by a digest), for one
-  box of a prompt; its score of overlap is the generalised one, here that of the
-  task.
+Evidence: verified in code (jefferyZhan/Griffon Vision-R1, by a digest). With
+  one box the overlap is that of the task; vision_r1@several takes the
+  generalised overlap of several boxes, which the task has matched.
 Command: python -m experiments.train --config=configs/worlds/boxes.py
   --method=vision_r1 --set=task.reward_weights="{'format': 1.0}"
 """
@@ -21,6 +21,10 @@ Command: python -m experiments.train --config=configs/worlds/boxes.py
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, shaping
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
+
+VARIANTS = {
+  'several': ('shaping=(MatchedOverlapStages(),)',),
+}
 
 
 def get_method() -> Method:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import dataclasses
 import importlib
 import inspect
+import itertools
 import os
 import pathlib
 import re
@@ -228,10 +229,13 @@ def _varied(value: Any, module: Any, path: str, variant: str) -> Any:
   if variant not in known:
     what = f'variant of {path}'
     raise ValueError(overrides.unknown_name(what, variant, known))
-  for change in known[variant]:
-    field, text = change.split('=', 1)
-    apply = overrides.add_piece if field.endswith('+') else overrides.override
-    value = apply(value, field.removesuffix('+'), text)
+  changes = [tuple(change.split('=', 1)) for change in known[variant]]
+  for adds, found in itertools.groupby(changes, lambda x: x[0].endswith('+')):
+    if adds:
+      for field, text in found:
+        value = overrides.add_piece(value, field.removesuffix('+'), text)
+    else:  # together, so that fields of one object may change as one
+      value = overrides.override_all(value, found)
   return value
 
 

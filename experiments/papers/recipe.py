@@ -126,6 +126,11 @@ class DataSource:
     """Returns where the rows are after `experiments.data`."""
     return f'{FOLDER}/{self.name}.jsonl'
 
+  @property
+  def num_rows(self) -> int | None:
+    """Rows after `experiments.data`, if their number is known."""
+    return self.unique or self.rows
+
 
 FOLDER = 'data/recipes'
 
@@ -179,7 +184,8 @@ class Row:
 
   method: as --method. variant: of the recipe's get_config, as --config
   papers/NAME@VARIANT. add, set: as --add and --set. tiny: further changes of
-  the run in miniature. note: what to know of it.
+  the run in miniature. pods: accelerators to plan for, if not the recipe's.
+  note: what to know of it.
   """
 
   method: str
@@ -187,6 +193,7 @@ class Row:
   add: tuple[str, ...] = ()
   set: tuple[str, ...] = ()
   tiny: tuple[str, ...] = ()
+  pods: tuple[str, ...] = ()
   note: str = ''
 
   def __post_init__(self):
@@ -195,6 +202,8 @@ class Row:
       for text in texts:
         if '=' not in text:
           raise ValueError(f'Row.{field}: {text!r} is not PATH=VALUE')
+    for pod in self.pods:
+      targets.Target.parse(pod)
 
   def words(self, paper: str) -> tuple[str, str, list[str], list[str]]:
     """(config, method, sets, adds), as on the command line of train."""
@@ -212,11 +221,16 @@ class Recipe:
     in miniature; of others they are the problems of `tiny`.
   config: an ordinary configuration of a method; nothing in it that --set cannot
     reach.
-  rows: those that this package trains, by name. left_out: further rows of the
+  evaluated: the configuration of a row -> that of its evaluation, where
+    training cannot measure the table, as of a game; None: the same.
+  rows: those that this package trains, by name. measured: released models that
+    are measured only, by name, each with its command; the table of such a row
+    is what the command prints. left_out: further rows of the
     table, with the reason.
-  columns: of the table, in its order. evaluation: column -> benchmark; missing:
-    column -> why there is none; average: the column that the paper calls the
-    average, or '', of the columns `averaged`, or of all others.
+  columns: of the table, in its order. evaluation: column -> benchmark, none
+    where nothing of the table can be measured here; missing: column -> why;
+    average: the column that the paper calls the average, or '', of the columns
+    `averaged`, or of all others.
   published: (row, column) -> number as printed, in the paper's own units; rows
     that are in no other field are references, as the model before training.
   protocol: the paper's decoding, in words. prompts: (text, source, licence) of
@@ -225,8 +239,8 @@ class Recipe:
   stop: when training ended, and how this recipe fixes it.
   hardware, hours: as the authors state them, or '' where they do not.
   pods: accelerators to plan for, as --target.
-  rendered: the prompt of a question, here {question}, as the paper's tokenizer
-    writes it; '': not known, and then any chat template is accepted.
+  chat: texts that the prompt of a question, here {question}, has in this order
+    after the chat template; (): not known, and any template is accepted.
 
   Raises: ValueError naming a field that does not fit the others.
   """
@@ -237,14 +251,16 @@ class Recipe:
   source: str
   models: tuple[str, ...]
   data: tuple[DataSource, ...]
-  config: Callable[[Method], ExperimentConfig]
-  rows: Mapping[str, Row]
   columns: tuple[str, ...]
   evaluation: Mapping[str, Benchmark]
   published: Mapping[tuple[str, str], float]
   protocol: str
   follows: str
   stop: str
+  config: Callable[[Method], ExperimentConfig] | None = None
+  evaluated: Callable[[ExperimentConfig], ExperimentConfig] | None = None
+  rows: Mapping[str, Row] = dataclasses.field(default_factory=dict)
+  measured: Mapping[str, str] = dataclasses.field(default_factory=dict)
   average: str = ''
   averaged: tuple[str, ...] = ()
   missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -260,16 +276,20 @@ class Recipe:
   by_hand: Mapping[str, tuple[ByHand, ...]] = dataclasses.field(
     default_factory=dict
   )
-  rendered: str = ''
+  chat: tuple[str, ...] = ()
 
   def __post_init__(self):
     if self.follows not in FOLLOWS:
       raise ValueError(
         f'Recipe.follows = {self.follows!r}: expected one of {FOLLOWS}'
       )
-    for field in ('models', 'rows', 'evaluation', 'published'):
+    for field in ('models', 'published'):
       if not vars(self)[field]:
         raise ValueError(f'Recipe.{field} is empty')
+    if not (self.rows or self.measured):
+      raise ValueError('Recipe.rows is empty, and so is measured')
+    if bool(self.rows) != bool(self.config):
+      raise ValueError('Recipe.config is of rows: give both or neither')
     held = {
       *self.evaluation,
       *self.missing,
@@ -314,7 +334,8 @@ class Recipe:
   def table_rows(self) -> tuple[str, ...]:
     """Names of rows in the published order, then those without a number."""
     printed = dict.fromkeys(row for row, _ in self.published)
-    return tuple(printed | dict.fromkeys((*self.rows, *self.left_out)))
+    more = (*self.rows, *self.measured, *self.left_out)
+    return tuple(printed | dict.fromkeys(more))
 
 
 def names() -> list[str]:
@@ -353,6 +374,18 @@ def row_of(paper: str, row: str) -> Row:
   return recipe.rows[row]
 
 
+def first_row(paper: str) -> str:
+  """The name of the first row.
+
+  Raises: ValueError if the recipe trains nothing, with what it measures.
+  """
+  recipe = load(paper)
+  if not recipe.rows:
+    commands = '; '.join(recipe.measured.values())
+    raise ValueError(f'{paper} trains nothing, but measures: {commands}')
+  return next(iter(recipe.rows))
+
+
 def experiment(paper: str, row: str) -> ExperimentConfig:
   """The whole configuration of a row, at the scale of the paper."""
   return configuration.build(*row_of(paper, row).words(paper))
@@ -360,5 +393,7 @@ def experiment(paper: str, row: str) -> ExperimentConfig:
 
 def protocol(paper: str, row: str = '') -> ExperimentConfig:
   """The evaluation of a row, of the first by default, on all devices."""
-  config = experiment(paper, row or next(iter(load(paper).rows)))
+  config = experiment(paper, row or first_row(paper))
+  if change := load(paper).evaluated:
+    config = change(config)
   return dataclasses.replace(config, mesh=MeshConfig())

@@ -11,6 +11,8 @@ from rl_jax.models.source import ModelSource
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.tasks import (
   ChatTemplate,
+  Mixture,
+  OpenedModes,
   PlainTemplate,
   PreferenceRows,
   QuestionAnswer,
@@ -21,7 +23,15 @@ from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 
 AVERAGE = 'paper'  # evaluation/average/paper
 # Names on the Hugging Face hub whose sizes are those of another preset.
-_SIZES = {'rho-1b-sft-GSM8K': 'TinyLlama-1.1B'}
+_SIZES = {
+  'rho-1b-sft-GSM8K': 'TinyLlama-1.1B',
+  'Llama-3.1-Tulu-3-8B-DPO': 'Llama-3.1-8B',
+  'zephyr-7b-sft-full': 'Mistral-7B',
+  'Llama-3-Base-8B-SFT': 'Llama-3-8B',
+  'Qwen3-4B-Base': 'Qwen3-4B',
+  'Qwen3-8B-Base': 'Qwen3-8B',
+  'Thinkless-1.5B-Warmup': 'DeepSeek-R1-Distill-Qwen-1.5B',
+}
 
 
 def model_path(name: str) -> str:
@@ -82,12 +92,26 @@ def with_rows(given: Any, **changes: Any) -> Any:
 
 
 def rows_of(given: Any) -> tuple[str, QuestionAnswer | PreferenceRows | None]:
-  """(its path in a configuration, innermost task of rows); None: a game."""
-  path = 'task'
-  while isinstance(given, (RewardFunctions, WithTools)):
-    given, path = given.task, f'{path}.task'
-  found = isinstance(given, (QuestionAnswer, PreferenceRows))
-  return path, given if found else None
+  """(its path in a configuration, first task of rows); None: a game."""
+  found = all_rows(given)
+  return found[0] if found else ('task', None)
+
+
+def all_rows(
+  given: Any, path: str = 'task'
+) -> list[tuple[str, QuestionAnswer | PreferenceRows]]:
+  """(path in a configuration, task) of the innermost tasks of rows."""
+  if isinstance(given, (QuestionAnswer, PreferenceRows)):
+    return [(path, given)]
+  if isinstance(given, Mixture):
+    parts = [
+      all_rows(part.task, f'{path}.parts.{i}.task')
+      for i, part in enumerate(given.parts)
+    ]
+    return [one for found in parts for one in found]
+  if isinstance(given, (OpenedModes, RewardFunctions, WithTools)):
+    return all_rows(given.task, f'{path}.task')
+  return []
 
 
 def evaluation(
@@ -114,6 +138,7 @@ def evaluation(
       temperature=one.temperature if one.samples else None,
       top_p=one.top_p if one.samples else None,
       max_response_tokens=one.max_tokens,
+      limit=one.data.num_rows,
     )
     for column, one in benchmarks.items()
   )

@@ -51,8 +51,10 @@ SIZES = {
   'rollout.max_prompt_tokens': 512,
   'rollout.max_response_tokens': 8,
   'rollout.max_rounds': 1,
+  'rollout.slots': 'null',
   'update.minibatch_prompts': 2,
   'update.microbatch_prompts': 'null',
+  'update.microbatch_rows': 'null',
   'mesh.data': 1,
   'mesh.fsdp': 1,
   'mesh.tensor': 1,
@@ -95,16 +97,16 @@ def sweep(
       'model.path': where['model'],
       'rollout.group_size': min(config.rollout.group_size, 4),
     }
-    path, own = settings.rows_of(config.task)
-    if isinstance(own, QuestionAnswer):
-      file = where[config_source(recipe, config)]
-      small[f'{path}.sources'] = repr({'train': file})
+    small |= files_of(recipe, config.task, where)
+    if config.rollout.recorded_prompts:
+      small['rollout.recorded_prompts'] = SIZES['rollout.num_prompts']
+    if not config.evaluation.every:
+      small['evaluation.every'] = 0
     if config.rollout.turns is not None:
       small |= TURNS
     if config.update.minibatch_rows:
       small['update.minibatch_prompts'] = 'null'
       small['update.minibatch_rows'] = 2 * small['rollout.group_size']
-      small['update.microbatch_rows'] = 'null'
     if config.rollout.round_prompts:
       small['rollout.round_prompts'] = 8
     small |= tools(config.task, 'task', where)
@@ -120,10 +122,10 @@ def sweep(
       small[f'{path}.num_samples'] = samples
       small[f'{path}.max_response_tokens'] = 8
       by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
-    (average,) = config.evaluation.averages
-    names = [name.partition('/')[0] for name in average.metrics]
-    metrics = tuple(by_set[name] for name in names)
-    small['evaluation.averages.0.metrics'] = repr(metrics)
+    for i, average in enumerate(config.evaluation.averages):
+      names = [name.partition('/')[0] for name in average.metrics]
+      metrics = tuple(by_set[name] for name in names)
+      small[f'evaluation.averages.{i}.metrics'] = repr(metrics)
     found += [
       setting(paper, row)
       | small
@@ -168,13 +170,26 @@ def changed(recipe: Recipe, setting: sweep_runs.Setting) -> set[str]:
   }
 
 
-def config_source(recipe: Recipe, config: Any) -> str:
-  """The name of the data that a configuration trains on."""
-  _, own = settings.rows_of(config.task)
-  files = [own.path] if isinstance(own, PreferenceRows) else []
-  if isinstance(own, QuestionAnswer):
-    files = [*own.sources.values()]
-  (file,) = files
+def files_of(
+  recipe: Recipe, task: Any, where: Mapping[str, str]
+) -> dict[str, str]:
+  """Changes by which a task trains on the files in miniature."""
+  found = {}
+  for path, own in settings.all_rows(task):
+    file = where[source_of(recipe, own)]
+    if isinstance(own, PreferenceRows):
+      found[f'{path}.path'] = file
+    else:
+      found[f'{path}.sources'] = repr({'train': file})
+  return found
+
+
+def source_of(recipe: Recipe, own: QuestionAnswer | PreferenceRows) -> str:
+  """The name of the data that a task of rows trains on."""
+  if isinstance(own, PreferenceRows):
+    file = own.path
+  else:
+    (file,) = own.sources.values()
   return next(one.name for one in recipe.data if one.file == file)
 
 
@@ -190,6 +205,12 @@ def write(recipe: Recipe, folder: str) -> dict[str, str]:
       file.write(text.encode())
   if not os.path.exists(places['model']):
     write_model(settings.sizes(recipe.models[0]), places['model'])
+  return places | write_data(recipe, folder)
+
+
+def write_data(recipe: Recipe, folder: str) -> dict[str, str]:
+  """Writes the data; name of a source -> its path."""
+  places = {}
   for source in recipe.sources:
     rows = rows_of(recipe, source)
     small = of_hand(source, len(rows))
@@ -237,13 +258,13 @@ def rows_of(recipe: Recipe, source: DataSource) -> list[dict[str, Any]]:
 
 
 def _put(row, path, value):
-  """Sets the field at a path; '0' is the first value of a list."""
+  """Sets the field at a path; '1' is the second value of a list."""
   key, *rest = path
   if not rest:
     row[key] = value
-  elif rest[0] == '0':
-    row[key] = [{}]
-    _put(row[key][0], rest[1:], value)
+  elif rest[0].isdecimal():
+    row[key] = [{} for _ in range(int(rest[0]) + 1)]
+    _put(row[key][-1], rest[1:], value)
   else:
     _put(row.setdefault(key, {}), rest, value)
 
@@ -263,6 +284,8 @@ def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
     rope_scaling=None,
     tied_embeddings=True,
     max_positions=2048,
+    window=model.window if 0 in model.windowed else None,
+    windowed=(0,) if 0 in model.windowed else (),
   )
 
 

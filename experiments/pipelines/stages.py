@@ -19,6 +19,7 @@ _SEED_FLAGS = {
       'papers.worlds.policy_cliff',
       'tools.prompt_information',
       'papers.episodes.relabelled_forms',
+      'select_rows',
       'sft',
       'papers.worlds.step_labels',
       'papers.preferences.step_values',

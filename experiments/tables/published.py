@@ -50,6 +50,8 @@ def cells(
     ]
     if name not in recipe.rows:
       why = 'left out' if name in recipe.left_out else 'reference'
+      if name in recipe.measured:
+        why = f'`{recipe.measured[name]}`'
       table.append([name, 'published', *printed, '', why])
       continue
     table.append([name, 'published', *printed, '', ''])
@@ -78,6 +80,8 @@ def _ours(recipe, column, lines) -> str:
     return 'no data'
   found = [_value(recipe, column, line['last']) for line in lines]
   values = 100 * np.asarray([value for value, _ in found])
+  if np.isnan(values).all():  # the table is of another command
+    return 'no data'
   low, high = intervals.mean_interval(values)
   if len(values) == 1:
     low, high = 100 * np.asarray(found[0][1])

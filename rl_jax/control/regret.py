@@ -24,7 +24,7 @@ def regret(loss_BTA: Array, prob_BTA: Array) -> Array:
   return played_B - loss_BTA.sum(axis=1).min(axis=1)
 
 
-def soft_worst(regret_N: Array, k: Array, power: float = 1.0) -> Array:
+def soft_worst(regret_N: Array, k: float | Array, power: float = 1.0) -> Array:
   """sum_j h(R_j) f(R_j) / sum_i f(R_i), h(x) = max(x, 0)^power, f = exp(k x).
 
   The mean at k = 0, and the worst of the N as k grows.

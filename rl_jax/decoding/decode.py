@@ -3,11 +3,11 @@
 A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
 take them. When none waits and the slots that are still in use fit into the next
-smaller batch, only they continue, in that. Many rows begin in a cache for a
-quarter of the tokens, and get room for all when it is full or few of them are
-left. All widths are part of one program and nothing waits for the host. What a
-row draws depends on its own counters (randomness.py), so that none of this
-changes a token (tier E2).
+smaller batch, only they continue, in that. Where attention reads all places,
+many rows begin in a cache for a quarter of the tokens, and get room for all
+when it is full or few of them are left. All widths are part of one program and
+nothing waits for the host. What a row draws depends on its own counters
+(randomness.py), so that none of this changes a token (tier E2).
 """
 
 from collections.abc import Callable, Sequence
@@ -226,7 +226,7 @@ class Decoder:
       models.decode_step,
       cfg=self.cfg,
       token_B=token_W,
-      step_B=s.step_W - 1,
+      step_B=self.step_fed(s),
       clock=s.clock,
       places=s.places(),
     )
@@ -241,6 +241,17 @@ class Decoder:
       caches=caches,
       clock=s.clock + 1,
     )
+
+  def step_fed(self, s: Slots) -> Array:
+    """The token that each slot feeds.
+
+    -1 for rows that have ended where kernels attend, which then read none of
+    the keys of these rows; no one reads their states.
+    """
+    step_W = s.step_W - 1
+    if not decode_attention.runs(self.cfg):
+      return step_W
+    return jnp.where(s.going(), step_W, -1)
 
   def refill(self, s: Slots, count: int) -> Slots:
     """Puts up to `count` waiting rows into free slots."""
@@ -308,6 +319,7 @@ class Decoder:
       self.drawn_from(hidden),
       randomness.token_uniform(rows.key_B[row_R], step_R),
       self.sampling.greedy,
+      self.cfg.platform,
     )
 
   def drawn_from(self, hidden: Sequence[Array]) -> Array:

@@ -1,10 +1,11 @@
 """Draws tokens from logits: the settings, and the draw."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import chex
 from flax import struct
+from jax import lax
 import jax.numpy as jnp
 
 from rl_jax.checks import check_fields, ranged
@@ -16,7 +17,10 @@ from rl_jax.pieces.logits.transforms import (
   read_values,
 )
 from rl_jax.runtime import layout
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array, static
+
+CPU = Platform()
 
 
 class SamplingConfig(struct.PyTreeNode, kw_only=True):
@@ -80,7 +84,10 @@ class SamplingConfig(struct.PyTreeNode, kw_only=True):
 
 
 def sample_token(
-  logits_BV: Array, uniform_B: Array, greedy: bool = False
+  logits_BV: Array,
+  uniform_B: Array,
+  greedy: bool = False,
+  platform: Platform = CPU,
 ) -> tuple[Array, Array]:
   """Draws a token per row by inverse CDF: (int32[B], its logp, float32[B]).
 
@@ -88,42 +95,112 @@ def sample_token(
   by the blocks' sums, then the token in it. No array but the logits has V
   columns, and where those are split over devices, blocks are too: [B, blocks]
   and [B, block] numbers are sent. A token of probability 0 cannot be drawn.
+  platform: where programs run, see `_masses`.
   """
   chex.assert_rank([logits_BV, uniform_B], [2, 1])
-  (B, V), block = logits_BV.shape, block_size(logits_BV.shape[1])
-  logits_BKC = logits_BV.astype(jnp.float32).reshape(B, V // block, block)
-  logits_BKC = layout.constrain(logits_BKC, 'rows', 'vocab', None)
-  peak_B = logits_BKC.max(axis=(1, 2))
-  mass_BK = jnp.exp(logits_BKC - peak_B[:, None, None]).sum(axis=-1)
-  running_BK = jnp.cumsum(mass_BK, axis=-1)
+  logits_BKC = _in_blocks(logits_BV)
+  block = logits_BKC.shape[2]
+  mass = _masses(logits_BKC, platform)
+  running_BK = jnp.cumsum(mass.mass_BK, axis=-1)
   total_B = running_BK[:, -1]
   if greedy:
-    token_B = jnp.argmax(logits_BV, axis=-1)
+    token_B = _most_likely(logits_BV, logits_BKC, mass.top_BK)
     logp_B = -jnp.log(total_B)  # at the peak
     return token_B.astype(jnp.int32), logp_B
   target_B = uniform_B * total_B
-  k_B = _first_above(mass_BK, running_BK, target_B)
+  k_B = _first_above(mass.mass_BK, running_BK, target_B)
   before_B = jnp.where(k_B > 0, _pick(running_BK, k_B - 1), 0.0)
-  logits_BC = _pick(logits_BKC, k_B)
-  mass_BC = jnp.exp(logits_BC - peak_B[:, None])
+  logits_BC, most_B = _pick(logits_BKC, k_B), mass.peak_B
+  if mass.top_BK is not None:  # masses in the block are below its own maximum
+    most_B = _pick(mass.top_BK, k_B)
+  mass_BC = jnp.exp(logits_BC - most_B[:, None])
   running_BC = jnp.cumsum(mass_BC, axis=-1)
-  c_B = _first_above(mass_BC, running_BC, target_B - before_B)
-  logp_B = _pick(logits_BC, c_B) - peak_B - jnp.log(total_B)
+  inside_B = target_B - before_B
+  if mass.top_BK is not None:
+    inside_B *= jnp.exp(mass.peak_B - most_B)
+  c_B = _first_above(mass_BC, running_BC, inside_B)
+  logp_B = _pick(logits_BC, c_B) - mass.peak_B - jnp.log(total_B)
   return (k_B * block + c_B).astype(jnp.int32), logp_B
 
 
-def log_probs(logits_RV: Array, token_R: Array) -> Array:
+def log_probs(
+  logits_RV: Array, token_R: Array, platform: Platform = CPU
+) -> Array:
   """log softmax(logits) of given tokens, float32[R]; -inf where they have none.
 
   In blocks, as sample_token, so that no array but the logits has V columns.
   """
-  (R, V), block = logits_RV.shape, block_size(logits_RV.shape[1])
-  logits_RKC = logits_RV.astype(jnp.float32).reshape(R, V // block, block)
-  logits_RKC = layout.constrain(logits_RKC, 'rows', 'vocab', None)
-  peak_R = logits_RKC.max(axis=(1, 2))
-  total_R = jnp.exp(logits_RKC - peak_R[:, None, None]).sum(axis=(1, 2))
+  logits_RKC = _in_blocks(logits_RV)
+  block = logits_RKC.shape[2]
+  if reads_once(platform):
+    mass = _masses(logits_RKC, platform)
+    peak_R, total_R = mass.peak_B, mass.mass_BK.sum(axis=1)
+  else:
+    peak_R = logits_RKC.max(axis=(1, 2))
+    total_R = jnp.exp(logits_RKC - peak_R[:, None, None]).sum(axis=(1, 2))
   logits_RC = _pick(logits_RKC, token_R // block)
   return _pick(logits_RC, token_R % block) - peak_R - jnp.log(total_R)
+
+
+def reads_once(platform: Platform) -> bool:
+  """Returns whether maxima and sums of logits are found in one pass.
+
+  On CUDA, where XLA has one kernel for both. On CPU the two passes are
+  vectorised and their bits are kept; XLA for TPU copies the logits for either.
+  """
+  return platform.name == 'cuda'
+
+
+class _Masses(NamedTuple):
+  """Sums of exp(logit - peak) of blocks, and the blocks' maxima if known."""
+
+  peak_B: Array
+  mass_BK: Array
+  top_BK: Array | None
+
+
+def _masses(logits_BKC: Array, platform: Platform) -> _Masses:
+  if not reads_once(platform):
+    peak_B = logits_BKC.max(axis=(1, 2))
+    mass_BK = jnp.exp(logits_BKC - peak_B[:, None, None]).sum(axis=-1)
+    return _Masses(peak_B, mass_BK, None)
+  top_BK, sum_BK = lax.reduce(
+    (logits_BKC, jnp.ones_like(logits_BKC)),
+    (jnp.float32(-jnp.inf), jnp.float32(0.0)),
+    _merged,
+    (2,),
+  )
+  peak_B = top_BK.max(axis=1)
+  mass_BK = sum_BK * jnp.exp(top_BK - peak_B[:, None])
+  return _Masses(peak_B, mass_BK, top_BK)
+
+
+def _merged(one: tuple, other: tuple) -> tuple[Array, Array]:
+  """Maximum, and the sum of exponentials below it, of both parts."""
+  top = jnp.maximum(one[0], other[0])
+
+  def below(part):  # equal parts may be infinite
+    return jnp.where(part[0] == top, part[1], part[1] * jnp.exp(part[0] - top))
+
+  return top, below(one) + below(other)
+
+
+def _most_likely(
+  logits_BV: Array, logits_BKC: Array, top_BK: Array | None
+) -> Array:
+  """The first token with the largest logit."""
+  if top_BK is None:
+    return jnp.argmax(logits_BV, axis=-1)
+  k_B = jnp.argmax(top_BK, axis=-1)
+  c_B = jnp.argmax(_pick(logits_BKC, k_B), axis=-1)
+  return k_B * logits_BKC.shape[2] + c_B
+
+
+def _in_blocks(logits_BV: Array) -> Array:
+  """float32[B, blocks, tokens of a block]."""
+  (B, V), block = logits_BV.shape, block_size(logits_BV.shape[1])
+  logits_BKC = logits_BV.astype(jnp.float32).reshape(B, V // block, block)
+  return layout.constrain(logits_BKC, 'rows', 'vocab', None)
 
 
 def block_size(vocab_size: int) -> int:

@@ -109,6 +109,7 @@ class SlotRunner(EpisodeRunner):
     self._rows = [row.player for row in game.rows]
     self._records = [self._record(player) for player in self._rows]
     self._first, self._live_B = 0, None
+    self._check_share()
     round_ = game.round
     marks = (game.turn_BT, game.context_BT)
     return self._finished(

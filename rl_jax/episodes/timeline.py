@@ -79,7 +79,7 @@ class Activity:
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
     self._calls: dict[str, list[tuple[float, float]]] = {}  # queued, ran
-    self._timeouts, self._slowest = 0, (0.0, (0, 0, 0, ''))
+    self._slowest = 0.0, (0, 0, 0, '')
 
   @contextlib.contextmanager
   def span(self, line: str, name: str, **shown: Any) -> Iterator[None]:
@@ -104,7 +104,6 @@ class Activity:
     for one in answers:
       times = one.queued, one.ran
       self._calls.setdefault(one.request.kind, []).append(times)
-      self._timeouts += one.outcome == 'timeout'
       self._slowest = max(self._slowest, (sum(times), one.request.key))
       if self.recording:
         self._draw(one, now)
@@ -134,7 +133,7 @@ class Activity:
     for kind, times in sorted(self._calls.items()):
       queued, ran = (sum(x) / len(times) for x in zip(*times, strict=True))
       found |= {f'calls/{kind}/queued': queued, f'calls/{kind}/ran': ran}
-    return found | {'calls/timeouts': float(self._timeouts)}
+    return found
 
   def seconds(self, line: str) -> float:
     """The seconds of a line since `begin`."""

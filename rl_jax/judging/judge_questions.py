@@ -18,7 +18,7 @@ from rl_jax.models.judge_source import (
   headings_of,
   quoted,
 )
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import PART, Example
 from rl_jax.tasks.draws import Draws
 from rl_jax.tasks.score_lists import last_score, named_scores
 
@@ -41,6 +41,11 @@ class Question:
   is_open: bool = True
 
 
+def judges(judge: Judge, example: Example) -> bool:
+  """Returns whether the judge reads responses to this prompt (`parts`)."""
+  return not judge.parts or example.meta.get(PART) in judge.parts
+
+
 def questions(
   judge: Judge,
   example: Example,
@@ -51,8 +56,11 @@ def questions(
   """About the responses to one prompt; texts: by sample index.
 
   rubric: of the slot; '': the row's own, if it has one. rival_GG: the symmetric
-  pairs that a judge of pairs is asked about (ops.rivals); None: all.
+  pairs that a judge of pairs is asked about (ops.rivals); None: all. There are
+  none about a part of a mixture that is not the judge's.
   """
+  if not judges(judge, example):
+    return []
   parts = {row: judge.judged(text) for row, text in texts.items()}
   if judge.form != SINGLE:
     headings = headings_of(_NAME) + headings_of(judge.template)

@@ -177,14 +177,18 @@ class Judges(Stateful):
     ):
       own = range(place, place + len(group))
       said = answers[own.start : own.stop]
-      score_G, bad = judge_questions.scores(source, group, said, G)
+      is_judged = judge_questions.judges(source, example)
+      score_G, bad = np.zeros(G), 0
+      if is_judged:
+        score_G, bad = judge_questions.scores(source, group, said, G)
       if source.form == PAIRS:
         beats.append(judge_questions.preferences(source, group, said, G))
       cut = {r for i in long if i in own for r in group[i - place].rows}
       for g in range(G):
         row = n * G + g
         if found[row].components:
-          judged.append((example.prompt, texts[row], score_G[g]))
+          if is_judged:
+            judged.append((example.prompt, texts[row], score_G[g]))
           found[row] = _with_score(found[row], source, score_G[g], g in cut)
       unread, place = unread + bad, own.stop
     if beats and source.weight and self.beats_NGG is None:

@@ -1,4 +1,4 @@
-"""Values after tokens, without gradient and without logits."""
+"""Values of tokens, without gradient and without all logits."""
 
 from typing import Any
 
@@ -22,6 +22,26 @@ def token_values(forward: Forward, params: Any, traj: Trajectories) -> Array:
     reader = critic.params_of(params, forward.model)
     _, after_BTD = states_around(forward, reader, rows)
     return heads.values(params, after_BTD)
+
+  return in_microbatches(forward, traj, one)
+
+
+def label_values(
+  forward: Forward, labels: tuple[int, int], params: Any, traj: Trajectories
+) -> Array:
+  """logit(labels[0]) - logit(labels[1]) of every token before it, [B, T].
+
+  sigmoid of it is the probability of the first label among both, for models
+  that judge by a token of their answer.
+  """
+
+  def one(rows: Trajectories):
+    before_BTD, _ = states_around(forward, params, rows)
+    ids = jnp.asarray(labels, jnp.int32)
+    first, second = jnp.moveaxis(
+      heads.logits_of(params, forward.model, before_BTD, ids), -1, 0
+    )
+    return first - second
 
   return in_microbatches(forward, traj, one)
 

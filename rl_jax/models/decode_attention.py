@@ -93,8 +93,8 @@ def attend(
 
   prompt: keys and values [N, (L,) J, ...] and mask [N, P], left-padded. own:
   keys and values [B, (L,) J, ...]. number: see decoding.through_layers. times:
-  the places that rows see of their own, (low, high), and the tokens of their
-  responses that come before.
+  (low, high), the places of responses that rows see, and the number of tokens
+  of their responses that come before.
   """
   (pk, pv, mask_NP), (low_B, high_B), step_B = prompt, *times
   B, J, R, K = q_BJRK.shape
@@ -115,19 +115,20 @@ def attend(
     by_group(q_BJRK), pk, pv, Seen(low_NM, jnp.full(N, P, jnp.int32))
   )
   seen = Seen(jnp.broadcast_to(low_B[:, None], (B, R)), high_B)
-  of_own = call(q_BJRK, *own, seen)
+  own_keys, own_values = own
+  of_own = call(q_BJRK, own_keys, own_values, seen)
   return _merged([Part(*map(by_row, of_prompt)), of_own]).astype(q_BJRK.dtype)
 
 
 def _merged(parts: list[Part]) -> Array:
-  """The softmax over all of the keys."""
+  """The softmax over all of the keys; 0 for a query that sees none."""
   peak = functools.reduce(jnp.maximum, (part.peak_XJM1 for part in parts))
   shares = [jnp.exp(part.peak_XJM1 - peak) for part in parts]
   total = sum(
     x * part.total_XJM1 for x, part in zip(shares, parts, strict=True)
   )
   out = sum(x * part.out_XJMK for x, part in zip(shares, parts, strict=True))
-  return out / total
+  return out / jnp.where(total > 0, total, 1.0)
 
 
 def _part(platform, cap, number, q_XJMK, keys, values, seen) -> Part:
@@ -159,7 +160,9 @@ def _blocks(seen: Seen, places: int, block: int) -> tuple[Array, Array]:
     beyond_X = count + (place_X - places) // block
     return jnp.where(place_X < places, place_X // block, beyond_X)
 
-  return block_of(seen.low_XM.min(axis=1)), block_of(seen.high_X - 1) + 1
+  low_X, high_X = seen.low_XM.min(axis=1), seen.high_X
+  first_X = block_of(low_X)
+  return first_X, jnp.where(low_X < high_X, block_of(high_X - 1) + 1, first_X)
 
 
 def _added(part, qkv, seen, real, cap):
@@ -323,10 +326,7 @@ def on_tpu(
   (X, J, M, K), C = q_XJMK.shape, k_XLJCK.shape[3]
   block, queries = min(BLOCK, C), min(M, QUERIES)
   rows = min(_rows_of_a_block(J, queries, block, K), X)
-  first_X, last_X = _blocks(Seen(low_XM, high_X), C, block)
-  end = (0, -X % rows)
-  first_R = jnp.pad(first_X, end, mode='edge').reshape(-1, rows).min(axis=1)
-  last_R = jnp.pad(last_X, end, mode='edge').reshape(-1, rows).max(axis=1)
+  first_R, last_R = _of_rows(*_blocks(Seen(low_XM, high_X), C, block), rows)
   steps = jnp.maximum((last_R - first_R).max(), 1)
 
   def keys_at(x, m, i, number, first, last):
@@ -338,7 +338,9 @@ def on_tpu(
     shape = (rows, heads, queries, width)
     return pl.BlockSpec(shape, lambda x, m, i, *_: (x, 0, m, 0))
 
+  low, high = low_XM[:, None, :, None], high_X[:, None, None, None]
   keys = pl.BlockSpec((rows, None, J, block, K), keys_at)
+  shapes = [(X, J, M, width) for width in (1, 1, K)]
   found = pl.pallas_call(
     functools.partial(_tpu_kernel, places=C, cap=cap),
     grid_spec=tpu.PrefetchScalarGridSpec(
@@ -351,31 +353,29 @@ def on_tpu(
         of_queries(1, 1),
         pl.BlockSpec((rows, 1, 1, 1), lambda x, m, i, *_: (x, 0, 0, 0)),
       ],
-      out_specs=[of_queries(J, width) for width in (1, 1, K)],
+      out_specs=[of_queries(J, shape[-1]) for shape in shapes],
     ),
-    out_shape=[
-      jax.ShapeDtypeStruct((X, J, M, width), jnp.float32) for width in (1, 1, K)
-    ],
+    out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes],
     compiler_params=tpu.CompilerParams(
       dimension_semantics=('parallel', 'parallel', 'arbitrary')
     ),
     interpret=interpret,
     name='decode_attention',
-  )(
-    number[None],
-    first_R,
-    last_R,
-    q_XJMK,
-    k_XLJCK,
-    v_XLJCK,
-    low_XM[:, None, :, None],
-    high_X[:, None, None, None],
-  )
+  )(number[None], first_R, last_R, q_XJMK, k_XLJCK, v_XLJCK, low, high)
   return Part(*found)
 
 
+def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
+  """Returns the least and the largest of so many rows each, of _blocks."""
+  end = (0, -first_X.shape[0] % rows)
+  first_XR, last_XR = (
+    jnp.pad(x, end, mode='edge').reshape(-1, rows) for x in (first_X, last_X)
+  )
+  return first_XR.min(axis=1), last_XR.max(axis=1)
+
+
 def _rows_of_a_block(heads, queries, keys, head_size) -> int:
-  """How many rows fit into fast memory, with scores and results."""
+  """Returns how many rows fit into fast memory, with scores and results."""
   cached = 4 * keys * head_size * 2  # keys and values, two of each
   lanes = max(head_size, 128)
   states = 4 * queries * (5 * lanes + 2 * keys)

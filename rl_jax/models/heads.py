@@ -21,6 +21,21 @@ def logits(params: dict[str, Any], cfg: Any, hidden: Array) -> Array:
   return attention.capped(scores, cfg.logit_cap)
 
 
+def logits_of(
+  params: dict[str, Any], cfg: Any, hidden: Array, ids: Array
+) -> Array:
+  """Scores of a few tokens, float32[..., K], from hidden [..., D]; ids [K]."""
+  dtype = cfg.compute_dtype
+  if cfg.tied_embeddings:
+    weight_KD = params['model']['embed'][ids]
+  else:
+    weight_KD = params['model']['lm_head'][:, ids].T
+  scores = mixed_precision.product(
+    '...d,kd->...k', hidden.astype(dtype), weight_KD.astype(dtype)
+  )
+  return attention.capped(scores, cfg.logit_cap)
+
+
 def value_specs(
   width: int, num_values: int = 1, layers: int = 1
 ) -> dict[str, spec.ParamSpec]:

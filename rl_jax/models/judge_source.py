@@ -60,6 +60,14 @@ def spelled(text: str) -> str:
   return unicodedata.normalize('NFKC', text).casefold()
 
 
+def _check_one(name: str, path: str, function: str) -> None:
+  """Raises ValueError if both a model and a function would answer."""
+  if path and function:
+    raise ValueError(
+      f'{name}.path = {path!r} and function = {function!r}: give one of them'
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 @checked
 class Revision:
@@ -69,7 +77,7 @@ class Revision:
   last one in the template `refine`, slots {rubric}, {prompt}, {response} and
   {score}, and answers with a rubric; then all of these in `merge`, slots
   {rubric} and {rubrics}, and its answer is the rubric from then on.
-  path, max_tokens, answer_tokens: as of Judge. Answers are greedy.
+  path, function, max_tokens, answer_tokens: as of Judge. Answers are greedy.
   Source: MPO, "Toward Evaluative Thinking: Meta Policy Optimization with
   Evolving Reward Models"; minnesotanlp/mpo mpo_trainer.py, by a digest; the
   templates are of this code.
@@ -88,6 +96,10 @@ class Revision:
   chat: bool = False
   max_tokens: int = ranged(4096, 1)
   answer_tokens: int = ranged(512, 1)
+  function: str = ''
+
+  def __post_init__(self):
+    _check_one('Revision', self.path, self.function)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,6 +144,14 @@ class Judge:
   The prompt has what was said first. Scores count at the end of an episode.
 
   rubric: the text of the slot {rubric}; revision: who rewrites it, if anybody.
+
+  function: 'FILE.py:FUNCTION' or 'MODULE:FUNCTION', which answers in place of a
+  model: of the text of a question it returns what is read, a number, or a text
+  where `reads` says so. Its tokens are characters. It has no time limit, and
+  must return the same for the same question.
+
+  parts: names of the parts of a mixture whose rows are judged; rows of others
+  have 0 from this judge. (): all rows.
   """
 
   path: str = ''
@@ -151,8 +171,16 @@ class Judge:
   turn: str = '[turn {number}]\n{action}\n[answer]\n{answer}\n'
   rubric: str = ''
   revision: Revision | None = None
+  function: str = ''
+  parts: tuple[str, ...] = ()
 
   def __post_init__(self):
+    _check_one('Judge', self.path, self.function)
+    if self.function and self.reads == 'value':
+      raise ValueError(
+        f"Judge.function = {self.function!r} with reads = 'value': a function "
+        "has no value head; 'labels' reads a number"
+      )
     if not self.name.isidentifier():
       raise ValueError(f'Judge.name = {self.name!r} is not an identifier')
     numbers = (self.weight, *self.values, *(w for _, w in self.criteria))

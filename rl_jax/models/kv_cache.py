@@ -123,7 +123,8 @@ class Cache(struct.PyTreeNode, kw_only=True):
   def seen(self, clock: Array, step_B: Array) -> tuple[Array, Array]:
     """The columns of one block that rows see: low, ..., high - 1 in the ring.
 
-    See decode_attention.Seen. They are those of the mask that `step` returns.
+    See decode_attention.Seen. They are those of the mask that `step` returns;
+    a row at step -1 sees none.
     """
     now = clock % self.places
     # Rows that have ended count on.

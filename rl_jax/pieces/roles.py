@@ -279,6 +279,27 @@ class Selector(Piece):
 
   role: ClassVar[str] = 'selector'
 
+  @property
+  def mixes(self) -> bool:
+    """Returns whether it sets the shares of the parts of a mixture itself."""
+    return False
+
+  @property
+  def predicts(self) -> bool:
+    """Returns whether a model predicts the success of prompts for it.
+
+    Its state has `value`, which a run fills in, see runs/valued_prompts.py.
+    """
+    return False
+
+  def with_parts(self, sizes: tuple[int, ...]) -> Self:
+    """The selector of prompts of parts that lie one after the other.
+
+    It is asked for where `mixes` is true.
+    """
+    del sizes
+    return self
+
   def select(self, state: Any, key: Array, count: int) -> tuple[Array, Any]:
     """int32[count] prompt indices, and the next state."""
     raise NotImplementedError

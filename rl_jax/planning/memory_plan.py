@@ -125,7 +125,7 @@ def estimate(
     logits=sizes.logits(),
     sampler_weights=sizes.policies
     * sizes.played
-    * _sampler_weights(model, mesh, kept),
+    * (_sampler_weights(model, mesh, kept) or sizes.cut_layers()),
     cache=sizes.cache() + draft_cache,
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config, sizes.widened),

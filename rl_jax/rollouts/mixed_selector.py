@@ -32,9 +32,7 @@ class MixedSelector:
     key: jax.Array,
   ):
     """sizes: of the data sets, in order. Raises ValueError if one is empty."""
-    for name, size in sizes.items():
-      if size < 1:
-        raise ValueError(f'{name!r} has no prompt that can be used')
+    check_sizes(sizes)
     self._names = tuple(sizes)
     self._starts = [0, *accumulate(sizes.values())]
     total = sum(weights.values())
@@ -82,6 +80,13 @@ class MixedSelector:
 
   def _by_part(self, part_N):
     return [(int(k), part_N == k) for k in np.unique(part_N)]
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+  """Raises ValueError naming a part of a mixture without a usable prompt."""
+  for name, size in sizes.items():
+    if size < 1:
+      raise ValueError(f'{name!r} has no prompt that can be used')
 
 
 def usable_sizes(prompts: Any) -> dict[str, int]:

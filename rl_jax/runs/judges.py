@@ -10,6 +10,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
+from rl_jax.judging import scripted
 from rl_jax.judging.judge_questions import Question
 from rl_jax.judging.judges import NO_JUDGES, Asked, Judges, Reader
 from rl_jax.judging.rubric import Reviser
@@ -19,6 +20,7 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
 from rl_jax.runtime.platform import Platform
+from rl_jax.tasks import Mixture
 
 
 def make_judges(
@@ -46,6 +48,16 @@ def make_judges(
     return loaded[path]
 
   for source in config.judges:
+    check_parts(source, config.task)
+    reviser = None
+    if source.revision is not None and source.revision.function:
+      reviser = scripted.reviser(source.name, source.revision)
+    elif source.revision is not None:
+      writer = load(source.revision.path, source.name)
+      reviser = _reviser(source, config, mesh, key, *writer)
+    if source.function:
+      found.append(scripted.judge(source, reviser))
+      continue
     model, params, tokenizer = load(source.path, source.name)
     if tokenizer != policy.tokenizer:
       logging.info(
@@ -53,12 +65,24 @@ def make_judges(
         source.name,
       )
     make = _Readers(config, mesh, key, source.name, model, tokenizer)
-    encode, reviser = Encode(source, model, tokenizer), None
-    if source.revision is not None:
-      writer = load(source.revision.path, source.name)
-      reviser = _reviser(source, config, mesh, key, *writer)
+    encode = Encode(source, model, tokenizer)
     found.append(Asked(source, params, encode, make.of(source), reviser))
   return Judges(found)
+
+
+def check_parts(source: Judge, task: Any) -> None:
+  """Raises ValueError if the judge names parts that the task does not have."""
+  if not source.parts:
+    return
+  known = []
+  if isinstance(task, Mixture):
+    known = [part.name for part in task.parts]
+  unknown = [name for name in source.parts if name not in known]
+  if unknown:
+    raise ValueError(
+      f'judge {source.name!r}: parts = {unknown} are none of the parts of '
+      f'{type(task).__name__}: {known}'
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,11 @@ from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.rollouts.collect import Collector, Judging
 from rl_jax.rollouts.host_selector import HasState, HostSelector, PromptSelector
 from rl_jax.rollouts.join import join_rounds
-from rl_jax.rollouts.mixed_selector import MixedSelector, usable_sizes
+from rl_jax.rollouts.mixed_selector import (
+  MixedSelector,
+  check_sizes,
+  usable_sizes,
+)
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.rollouts.rounds import Collected, Draw
 from rl_jax.rollouts.windows import WindowedCollector
@@ -28,6 +32,7 @@ from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
 from rl_jax.runs.slot_collector import SlotCollector
 from rl_jax.runs.stages import Stages
+from rl_jax.runs.valued_prompts import ValuedSelector
 from rl_jax.tasks import Mixture as TaskMixture
 from rl_jax.types import GroupSummary, Trajectories
 
@@ -135,9 +140,27 @@ def check_selector(selector: Any, prompts: PromptSet) -> None:
   selector.check(CheckContext(prompts=prompts))
 
 
-def _host_selector(selector, task, prompts, key):
+def host_selector(
+  selector: Any, task: Any, prompts: PromptSet, key: jax.Array, policy: Any
+) -> PromptSelector:
+  """The choice of prompts of a run; policy: what a model of them begins as.
+
+  Raises: ValueError if the selector cannot choose among these prompts.
+  """
+  is_mixture = isinstance(task, TaskMixture)
+  if is_mixture and selector.mixes:
+    sizes = usable_sizes(prompts)
+    check_sizes(sizes)
+    selector = selector.with_parts(tuple(sizes.values()))
   check_selector(selector, prompts)
-  if not isinstance(task, TaskMixture):
+  if selector.predicts:
+    if is_mixture:
+      raise ValueError(
+        f'method.selector: {type(selector).__name__} has one model of all '
+        'prompts, and the shares of a mixture are fixed: give one task'
+      )
+    return ValuedSelector(selector, prompts, policy, key)
+  if selector.mixes or not is_mixture:
     return HostSelector(selector, len(prompts), key)
   weights = {part.name: part.weight for part in task.parts}
   return MixedSelector(selector, usable_sizes(prompts), weights, key)
@@ -149,10 +172,12 @@ def make_source(
   stages: Stages,
   judging: Judging,
   key: jax.Array,
+  policy: Policy,
 ) -> Source:
   """The source that rollout.recorded_prompts asks for; rows: of read_rows.
 
-  judging: of samples, see runs.reward_models, runs.judges.
+  judging: of samples, see runs.reward_models, runs.judges. policy: what a
+  model of prompts begins as.
   """
   rollout, (prompts, records) = config.rollout, rows
   chooses, task = selector_of(config), config.task
@@ -161,7 +186,7 @@ def make_source(
     kind = Collector if rollout.window_tokens is None else WindowedCollector
     if rollout.episodes == SLOTS and rollout.staleness:
       kind = SlotCollector
-    selector = _host_selector(chooses, task, prompts, key)
+    selector = host_selector(chooses, task, prompts, key, policy)
     memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
@@ -179,7 +204,7 @@ def make_source(
   def recorded(records, selector, key):
     return RecordedSource(
       prompts=records,
-      selector=_host_selector(selector, task, records, key),
+      selector=host_selector(selector, task, records, key, policy),
       score=stages.score,
       mesh=stages.engine.mesh,
       num_prompts=rollout.recorded_prompts,

@@ -9,10 +9,12 @@ from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.memory_window import MemoryWindow
 from rl_jax.tasks.environments.mini_grid import MiniGrid
+from rl_jax.tasks.environments.open_env import OpenEnv
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 from rl_jax.tasks.environments.renamed_walks import RenamedWalks
+from rl_jax.tasks.environments.reworded import Reworded
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -26,6 +28,7 @@ from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
+from rl_jax.tasks.opened_modes import OpenedModes
 from rl_jax.tasks.preference_rows import PreferenceRows, StepRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -33,6 +36,7 @@ from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.refinements import Refinements
 from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
+from rl_jax.tasks.reward_identifiers import RewardIdentifiers
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.templates import (
   ChatTemplate,
@@ -40,6 +44,7 @@ from rl_jax.tasks.templates import (
   encode_prompt,
   render_prompt,
 )
+from rl_jax.tasks.text_spans import TextSpans
 
 __all__ = [
   'OUTCOME',
@@ -62,7 +67,9 @@ __all__ = [
   'MiniGrid',
   'Mixture',
   'MixturePart',
+  'OpenEnv',
   'OpenSpiel',
+  'OpenedModes',
   'PlainTemplate',
   'PreferenceRows',
   'Program',
@@ -76,12 +83,15 @@ __all__ = [
   'Relabelled',
   'RenamedWalks',
   'RewardFunctions',
+  'RewardIdentifiers',
+  'Reworded',
   'RulePairs',
   'SetAverage',
   'StepRows',
   'Task',
   'TaskTraits',
   'TextArena',
+  'TextSpans',
   'TextWorld',
   'ToolRules',
   'WithTools',

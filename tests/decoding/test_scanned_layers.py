@@ -104,7 +104,7 @@ def played(cfg):
       live_B=live_B,
     )
     playing = following(weights, playing, said)
-    live_B &= np.arange(N * G) < 8
+    live_B = live_B & (np.arange(N * G) < 8)
     playing = turn_decode.narrowed(playing, live_B, 16)
   return filled(empty(), playing.rows)
 

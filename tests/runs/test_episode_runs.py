@@ -402,7 +402,7 @@ def test_the_order_of_answers_changes_no_weight(
     (answer,) = journal.pool.ask([request.payload])
     return 'ok', answer
 
-  journal._calls = Ticking(make, seed=seed, most=(2, 100)[seed])
+  journal._calls._calls = Ticking(make, seed=seed, most=(2, 100)[seed])
   trainer.run()
   (rows, lines), (known, expected) = record(tmp_path), record(across)
   assert lines == expected and timeless(rows) == timeless(known)

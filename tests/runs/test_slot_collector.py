@@ -70,7 +70,7 @@ class Run:
     self.journal = NumberedCalls(SessionPool(task), folder, '', sole_writer())
     self.made = []
     if calls is not None:
-      self.journal._calls = calls(self.journal.pool)
+      self.journal._calls._calls = calls(self.journal.pool)
     self.runner = slot_runner.SlotRunner(
       task,
       self.journal,

@@ -3,16 +3,19 @@
 import dataclasses
 import types
 
+import jax
 import numpy as np
 import pytest
 
 from configs.worlds import chain, preferences
+from experiments.flags import configuration
 from rl_jax.config import validate
 from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.overrides import override
 from rl_jax.pieces import row_inputs
+from rl_jax.pieces.selection import ShuffledPass
 from rl_jax.records.metrics import read_jsonl
 from rl_jax.rollouts.collect import Judging
 from rl_jax.rollouts.prompts import PromptSet
@@ -162,11 +165,33 @@ def test_selectors_are_asked_whether_the_prompts_fit(toy):
   prompts = PromptSet(task, 'train', tokenizer, 14, 'skip')
   rows, stages = (prompts, None), types.SimpleNamespace(score=None)
   for make in (
-    lambda: sources.make_source(config, rows, stages, Judging(None), None),
+    lambda: sources.make_source(
+      config, rows, stages, Judging(None), None, None
+    ),
     lambda: scanned_prompts.encode(config, tokenizer),
   ):
     with pytest.raises(ValueError, match='TargetDifficulty reads the level'):
       make()
+
+
+def test_a_selector_may_set_the_shares_of_a_mixture():
+  """Six parts are six domains; a selector without shares is one for each."""
+  config = configuration.build(
+    'configs/worlds/family_mixture.py',
+    'rule_reasoner@parts',
+    ['task.parts.0.weight=5.0'],
+  )
+  tokenizer = CharTokenizer(config.task.alphabet)
+  prompts = PromptSet(config.task, 'train', tokenizer, 20)
+  key = jax.random.key(0)
+  parts, fixed = (
+    sources.host_selector(selector, config.task, prompts, key, None)
+    for selector in (config.method.selector, ShuffledPass())
+  )
+  np.testing.assert_allclose(parts.state['share'], np.full(6, 1 / 6), rtol=1e-6)
+  assert fixed.state['parts'].keys() == {*'crsdim'}
+  drawn = fixed.select(20)
+  assert (drawn < 2000).sum() == 10  # half of them, by its weight
 
 
 def test_groups_of_both_kinds_have_the_fields_of_both(toy):

@@ -1,14 +1,16 @@
 """Claims that are named before their runs, and what five seeds say of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from experiments.tables import intervals
+from rl_jax.types import Array
 
 # Metric -> arm -> a value for each seed.
-Results = Mapping[str, Mapping[str, np.ndarray]]
+Results = Mapping[str, Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,4 +51,4 @@ class Row:
 
   title: str
   claims: tuple[Claim, ...]
-  measure: object
+  measure: Callable[[Array, float], Results]

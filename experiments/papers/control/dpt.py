@@ -1,12 +1,14 @@
 """DPT: a decoder that is taught the best arm after any context explores."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
 from experiments.papers.control import policies
 from experiments.papers.control.claims import Claim, Results, Row
-from rl_jax.control import actors, sequence, worlds
-from rl_jax.control.base import World
+from rl_jax.control import actors, rows, sequence, worlds
+from rl_jax.control.base import Actor, World
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.types import Array
 
@@ -14,16 +16,16 @@ STEPS, BATCH, TASKS = 30, 32, 400
 GREEDY, RANDOM = 'greedy after one pull each', 'random'
 
 
-def _baselines(world: World) -> dict[str, actors.Actor]:
+def _baselines(world: World) -> dict[str, Actor]:
   """Players by name."""
-  arms = world.actions.n
-  players = {
+  arms = rows.num_actions(world)
+  players: dict[str, Actor] = {
     'UCB': actors.UCB(arms=arms),
     GREEDY: actors.UCB(arms=arms, alpha=0.0),
     RANDOM: actors.Uniform(space=world.actions),
   }
   if isinstance(world, worlds.LinearBandit):
-    variance = (world.features_KE**2).sum(axis=1).mean()
+    variance: Any = (world.features_KE**2).sum(axis=1).mean()
     players['Thompson'] = actors.Thompson(
       arms=arms, prior_mean=0.0, prior_variance=variance
     )
@@ -39,7 +41,7 @@ def _regrets(world: World, key_S: Array, updates: int) -> dict[str, np.ndarray]:
   """Regret after STEPS pulls by player, of every seed."""
   model = sequence.model_for(world, layers=2, width=32)
   config = OptimizerConfig(learning_rate=3e-3, total_steps=updates)
-  roll_in = actors.RollIn(arms=world.actions.n)
+  roll_in = actors.RollIn(arms=rows.num_actions(world))
   teacher = policies.teacher_of(world, roll_in, BATCH, STEPS)
 
   def one(key: Array) -> dict[str, Array]:

@@ -32,7 +32,7 @@ def imitator(world: World, updates: int, key: Array) -> sequence.SequenceActor:
 
 def measure(key_S: Array, scale: float) -> Results:
   """Distilled, guided, and a larger one that nobody guides."""
-  updates = max(1, round(200 * scale))
+  updates = max(1, round(150 * scale))
 
   def one(key: Array) -> dict[str, Array]:
     test = jax.random.fold_in(key, 1)

@@ -18,23 +18,9 @@ import jax
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.papers.control import (
-  dpt,
-  exploitation,
-  guided,
-  histories,
-  no_regret,
-)
+from experiments.papers.control import page
 from experiments.papers.control.claims import Results, Row
-from experiments.tables import intervals
-
-ROWS: dict[str, Row] = {
-  'dpt': dpt.ROW,
-  'lhf': histories.ROW,
-  'exploitation': exploitation.ROW,
-  'evolve': guided.ROW,
-  'regret': no_regret.ROW,
-}
+from experiments.papers.control.rows import ROWS
 
 _ROW = flags.DEFINE_enum(
   'row', None, tuple(ROWS), 'Of the page.', required=True
@@ -46,19 +32,6 @@ _SCALE = flags.DEFINE_float(
   'scale', 1.0, 'Factor on the number of updates.', lower_bound=1e-3
 )
 _OUT = flags.DEFINE_string('out', None, 'File that gets a further line.')
-
-
-def table(results: Results) -> str:
-  """Markdown: an arm a line, for every metric."""
-  lines = ['| metric | arm | mean | 95% |', '|---|---|---|---|']
-  for metric, arms in results.items():
-    for arm, value_S in sorted(arms.items(), key=lambda x: np.mean(x[1])):
-      low, high = intervals.mean_interval(np.asarray(value_S))
-      mean = float(np.mean(value_S))
-      lines.append(
-        f'| {metric} | {arm} | {mean:.3g} | [{low:.3g}, {high:.3g}] |'
-      )
-  return '\n'.join(lines)
 
 
 def line(name: str, row: Row, results: Results, cost: Any) -> dict[str, Any]:
@@ -90,7 +63,7 @@ def main(argv: Sequence[str]) -> None:
     'cpu_s': round(time.process_time() - cpu),
   }
   found = line(_ROW.value, row, results, cost)
-  print(f'{row.title}: {cost}\n\n{table(found["values"])}\n')
+  print(f'{row.title}: {cost}\n\n{page.table(found["values"])}\n')
   for text, verdict in found['verdicts'].items():
     print(f'- {text}: {verdict}')
   if _OUT.value is not None:

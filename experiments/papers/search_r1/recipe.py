@@ -304,8 +304,8 @@ RECIPE = Recipe(
   ),
   weaker=(
     'the retriever is not part of this package: e5 over wiki-18, by '
-    'retrieval_launch.sh of Search-R1; experiments.tools.retriever stands in '
-    'for it with other passages',
+    'retrieval_launch.sh of Search-R1; experiments.tools.retriever takes '
+    'its place with other passages',
     'an episode asks by its own request, not all of a batch by one',
     'one warm-up of 286 rollouts for policy and critic; the script of PPO '
     'has 15 for the critic',

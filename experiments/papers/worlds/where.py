@@ -144,6 +144,7 @@ _SETS = {
 }
 _PLACES = {
   'adarft': Place('graded', ('selector.levels=3',), loop=True),
+  'craft_gui': Place('graded', loop=True),
   'dr_po': Place('chain', loop=True),
   # Half of a solution is longer than the prompts of this world.
   'ghpo': Place('chain', ('rollout.shares=(0.25,)',), loop=True),
@@ -190,6 +191,10 @@ NOWHERE = {
   'did': 'measures only, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (see configs/worlds/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
+  'cures': 'chunks of samples are drawn in a rollout, and weights follow the '
+  'rewards, of which a start has none (configs/worlds/families.py)',
+  'pcl': 'the values of prompts follow the rewards, of which a start without '
+  'training has none (configs/worlds/graded.py)',
   'rule_reasoner': 'shares follow the rewards of domains, of which a start '
   'without training has none (configs/worlds/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',

@@ -478,6 +478,7 @@ class ModelDecoder(SpeculativeDecoder):
       self.guessed_from(hidden_WD),
       self.number(s, place_W, _GUESS),
       self.sampling.greedy,
+      self.cfg.platform,
     )
 
   def guessed_from(self, hidden_RD: Array) -> Array:
@@ -506,7 +507,9 @@ class ModelDecoder(SpeculativeDecoder):
     guess_WS = take(draft.token_WK, at_WS)
     guessed_WS = (guess_WS >= 0) & (at_WS < draft.token_WK.shape[1])
     guess_WS = jnp.maximum(guess_WS, 0)
-    logp_WS = log_probs(logits_RV, guess_WS.reshape(-1)).reshape(W, S)
+    platform = self.cfg.platform
+    logp_R = log_probs(logits_RV, guess_WS.reshape(-1), platform)
+    logp_WS = logp_R.reshape(W, S)
     accept_WS = jax.vmap(
       lambda place_W: self.number(s, place_W, _ACCEPT), 1, 1
     )(next_WS)
@@ -531,7 +534,7 @@ class ModelDecoder(SpeculativeDecoder):
 
     return Drawn(
       token_WS=put(guess_WS, token_W),
-      logp_WS=put(logp_WS, log_probs(own_WV, token_W)),
+      logp_WS=put(logp_WS, log_probs(own_WV, token_W, platform)),
       kept_WS=kept_WS,
     )
 
@@ -548,7 +551,7 @@ class ModelDecoder(SpeculativeDecoder):
       self.number(s, place_W, _GUESS),
     )
     logits_WV = jnp.where(among_W1, jnp.log(rest_WV), log_p_WV)
-    return sample_token(logits_WV, uniform_W)[0]
+    return sample_token(logits_WV, uniform_W, platform=self.cfg.platform)[0]
 
 
 @dataclasses.dataclass(frozen=True)

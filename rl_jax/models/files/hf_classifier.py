@@ -1,8 +1,11 @@
 """Sequence classifiers of `transformers` with one label: reward models.
 
-Their score is a linear head without bias on the hidden state of the last token
-that is not the pad token, whatever the attention mask says: where a model pads
-with its end token, the end of a response is not read.
+Also Qwen2ForProcessRewardModel, whose head of two layers and two labels scores
+every step: softmax(a, b)[1] = sigmoid(b - a), the value that is read here.
+
+The score of a classifier is a linear head without bias on the hidden state of
+the last token that is not the pad token, whatever the attention mask says:
+where a model pads with its end token, the end of a response is not read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +23,9 @@ from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
 
 HEAD = 'score.weight'
+PROCESS = {'Qwen2ForProcessRewardModel': 'Qwen2ForCausalLM'}
+# Its head, W2 max(0, W1 x + b1) + b2.
+_LAYERS = ('score.0.weight', 'score.0.bias', 'score.2.weight', 'score.2.bias')
 _CAUSAL, _CLASSIFIER = 'ForCausalLM', 'ForSequenceClassification'
 # The text model only; the plain name has an encoder of images, too.
 _OTHER_NAMES = {'Gemma3ForCausalLM': f'Gemma3Text{_CLASSIFIER}'}
@@ -40,7 +46,7 @@ def check_writes(source: str) -> None:
   if not os.path.isfile(path):
     return
   name = str((directories.read_json(path).get('architectures') or [''])[0])
-  if name.endswith(_CLASSIFIER):
+  if name.endswith(_CLASSIFIER) or name in PROCESS:
     raise ValueError(
       f'{source} is a sequence classifier ({name}): it scores responses '
       '(experiments.evaluate_reward) and cannot write any'
@@ -49,6 +55,9 @@ def check_writes(source: str) -> None:
 
 def fields(config: Mapping[str, Any]) -> dict[str, Any]:
   """Fields of ModelConfig. A classifier has no head of logits."""
+  (architecture, *_) = config['architectures']
+  if architecture in PROCESS:
+    return {'value_head': True, 'tied_embeddings': True, 'value_layers': 2}
   return {
     'value_head': True,
     'tied_embeddings': True,
@@ -63,6 +72,8 @@ def head_readers(
 
   Raises: ValueError without a head, or for one of several labels.
   """
+  if cfg.value_layers == 2:
+    return _process_readers(cfg, tensors, origin)
   head = tensors.pop(HEAD, None)
   shape = None if head is None else head.shape
   if head is None or shape != (1, cfg.width):
@@ -76,6 +87,36 @@ def head_readers(
     ),
     'value_head/b': LeafReader(lambda index: np.zeros((), np.float32), ()),
   }
+
+
+def _process_readers(cfg, tensors, origin):
+  """The head of a process reward model, as one of the difference of labels."""
+  D = cfg.width
+  found = {name: tensors.pop(name, None) for name in _LAYERS}
+  shapes = {x: None if y is None else y.shape for x, y in found.items()}
+  expected = dict(zip(_LAYERS, ((D, D), (D,), (2, D), (2,)), strict=True))
+  if shapes != expected:
+    raise ValueError(
+      f'{origin}: the head has the shapes {shapes}, and a process reward model '
+      f'has {expected}'
+    )
+  read = {
+    name: np.asarray(tensor.read(slice(0, tensor.shape[0])), np.float32)
+    for name, tensor in found.items()
+  }
+  inner_w, inner_b, outer_w, outer_b = (read[name] for name in _LAYERS)
+  leaves = {
+    'inner_w': inner_w,
+    'inner_b': inner_b,
+    'w': outer_w[1] - outer_w[0],
+    'b': outer_b[1] - outer_b[0],
+  }
+  return {f'value_head/{name}': _reader(leaf) for name, leaf in leaves.items()}
+
+
+def _reader(leaf):
+  """Reads what is in memory."""
+  return LeafReader(lambda index: leaf[index], tuple(range(leaf.ndim)))
 
 
 def config_of(

@@ -1,6 +1,7 @@
 """Hugging Face directories: Llama, Mistral, Qwen2, Qwen3, Gemma and OLMoE.
 
-Language models, and sequence classifiers with one label as reward models.
+Language models, and reward models: sequence classifiers with one label, and
+Qwen2ForProcessRewardModel.
 """
 
 from collections.abc import Mapping
@@ -171,6 +172,7 @@ def config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
 def _config_from_hf(config: Mapping[str, Any], origin: str) -> ModelConfig:
   architecture = (config.get('architectures') or ['?'])[0]
   classifiers = {hf_classifier.name_of(name): name for name in ARCHITECTURES}
+  classifiers |= hf_classifier.PROCESS
   is_classifier = architecture in classifiers
   architecture = classifiers.get(architecture, architecture)
   if architecture not in ARCHITECTURES:

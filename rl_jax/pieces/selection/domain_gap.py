@@ -1,14 +1,17 @@
 """RuleReasoner: domains are drawn more often the less they are solved."""
 
+import dataclasses
+from typing import Self
+
 import jax
 import jax.numpy as jnp
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.pieces.ops.batches import check_fits, check_places
 from rl_jax.pieces.ops.masking import safe_divide
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Selector
-from rl_jax.types import Array, GroupSummary
+from rl_jax.types import Array, GroupSummary, static
 
 
 @piece
@@ -24,10 +27,12 @@ class DomainGap(Selector):
   before the first change they are those of the domains' prompts. A batch has
   floor(count w_d) prompts of domain d and one more of the heaviest ones until
   it is full. Within a domain every prompt comes once before one returns, at
-  random; where a domain has too few, others fill the batch. Prompt i is of
-  domain i mod `domains`, as of tasks.Levels, so that no prompt may be skipped;
-  failed verifications (NaN) do not count. A domain that the memory lacks has
-  mean 0 (ours; in the code it is never drawn again).
+  random; where a domain has too few, others fill the batch. Failed
+  verifications (NaN) do not count. A domain that the memory lacks has mean 0
+  (ours; in the code it is never drawn again).
+  by 'place': prompt i is of domain i mod `domains`, as of tasks.Levels, so that
+  no prompt may be skipped. by 'part': the domains are the parts of a
+  tasks.Mixture, whose weights then do not count; it says their `sizes`.
   Source: "RuleReasoner: Reinforced Rule-based Reasoning via Domain-aware
   Dynamic Sampling"; bigai-nlco/RuleReasoner ray_trainer.py, with its harmonic
   weights of age. It adds a constant to v, which a softmax does not see.
@@ -39,13 +44,37 @@ class DomainGap(Selector):
   every: int = ranged(8, 1, static=True)  # batches
   tau: float = ranged(0.3, 0.0, open_low=True)  # units of the reward
   goal: float = ranged(1.0, 0.0)  # units of the reward
+  by: str = chosen('place', ('place', 'part'))
+  sizes: tuple[int, ...] = static(default=())  # prompts of the parts
+
+  @property
+  def mixes(self) -> bool:
+    """See Selector."""
+    return self.by == 'part'
+
+  def with_parts(self, sizes: tuple[int, ...]) -> Self:
+    """The selector of these parts."""
+    return dataclasses.replace(self, domains=len(sizes), sizes=sizes)
+
+  def _domain(self, ids: Array) -> Array:
+    """The domain of each prompt."""
+    if not self.mixes:
+      return ids % self.domains
+    ends_D = jnp.cumsum(jnp.asarray(self.sizes))
+    return jnp.searchsorted(ends_D, ids, side='right')
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if a skipped prompt shifts the domains of others."""
     prompts = context.prompts
     if prompts is None:
       return
-    check_places(type(self).__name__, prompts)
+    if not self.mixes:
+      check_places(type(self).__name__, prompts)
+    elif not self.sizes:
+      raise ValueError(
+        "method.selector: DomainGap.by = 'part' needs a tasks.Mixture, got "
+        f'{type(prompts.task).__name__}'
+      )
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """Shares by the numbers of prompts, and an empty memory."""
@@ -54,7 +83,11 @@ class DomainGap(Selector):
         f'DomainGap.domains = {self.domains}: the task has {num_prompts} '
         'prompts, less than one a domain'
       )
-    domain_N = jnp.arange(num_prompts) % self.domains
+    if self.sizes and sum(self.sizes) != num_prompts:
+      raise ValueError(
+        f'DomainGap.sizes = {self.sizes}: the task has {num_prompts} prompts'
+      )
+    domain_N = self._domain(jnp.arange(num_prompts))
     return {
       'share': jnp.bincount(domain_N, length=self.domains) / num_prompts,
       'rewards': jnp.zeros((self.memory, self.domains)),
@@ -90,9 +123,10 @@ class DomainGap(Selector):
     key = jax.random.fold_in(key, state['drawn'])
     ids = jax.random.permutation(key, visits_N.shape[0])
     ids = ids[jnp.argsort(visits_N[ids], stable=True)]
-    own_ND = jax.nn.one_hot(ids % self.domains, self.domains, dtype=jnp.int32)
+    domain_N = self._domain(ids)
+    own_ND = jax.nn.one_hot(domain_N, self.domains, dtype=jnp.int32)
     place_N = (own_ND * jnp.cumsum(own_ND, axis=0)).sum(1)  # from 1
-    spare_N = place_N > quota_D[ids % self.domains]
+    spare_N = place_N > quota_D[domain_N]
     found = ids[jnp.argsort(spare_N, stable=True)[:count]].astype(jnp.int32)
     return found, {
       **state,
@@ -106,7 +140,7 @@ class DomainGap(Selector):
     """Remembers the rewards of a batch; every so often new shares."""
     reward_NG = jnp.asarray(summary.reward_NG)
     known_NG = jnp.isfinite(reward_NG)
-    own_ND = jax.nn.one_hot(jnp.asarray(ids) % self.domains, self.domains)
+    own_ND = jax.nn.one_hot(self._domain(jnp.asarray(ids)), self.domains)
     sums_N = jnp.where(known_NG, reward_NG, 0.0).sum(1)
 
     def push(name: str, new_N: Array):

@@ -27,6 +27,9 @@ from rl_jax.pieces.shaping.implicit_reward import (
   ImplicitReward as ImplicitReward,
 )
 from rl_jax.pieces.shaping.kl_in_reward import KLInReward as KLInReward
+from rl_jax.pieces.shaping.matched_overlap_stages import (
+  MatchedOverlapStages as MatchedOverlapStages,
+)
 from rl_jax.pieces.shaping.mode_rewards import ModeRewards as ModeRewards
 from rl_jax.pieces.shaping.non_stop import NonStop as NonStop
 from rl_jax.pieces.shaping.overlap_stages import OverlapStages as OverlapStages

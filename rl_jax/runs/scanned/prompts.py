@@ -97,7 +97,13 @@ def encode(
     rollout.overlong_prompt,
   )
   if split == 'train':
-    sources.check_selector(sources.selector_of(config), prompts)
+    selector = sources.selector_of(config)
+    if selector.predicts:
+      raise ValueError(
+        f'method.selector: {type(selector).__name__} has a model of prompts, '
+        'which a run as one program has not: leave --jitted out'
+      )
+    sources.check_selector(selector, prompts)
   count = len(prompts) if count is None else min(count, len(prompts))
   batch: Any = prompts.batch(range(count))
   examples, prompt, mask, ids = batch

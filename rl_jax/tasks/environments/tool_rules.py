@@ -19,7 +19,7 @@ class ToolRules:
     or not, as '</answer>'. result_ends: the same of the results of a turn, as
     '\\boxed{' that a program prints.
   no_call: what is said to a turn without a call and without one of `ends`,
-    after which the conversation goes on; '': such a turn is the answer.
+    after which the conversation continues; '': such a turn is the answer.
   most_characters: of a result; a longer one keeps half of them at either side
     of '...'. None: all of it.
   judged: 'turn', the last turn; 'episode', all turns with what was said between

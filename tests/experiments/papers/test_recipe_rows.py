@@ -6,9 +6,12 @@ import pathlib
 
 import pytest
 
-from experiments.papers import data_files, settings
+from experiments import evaluate_reward
+from experiments.papers import data_files, settings, tiny
 from experiments.papers import recipe as recipe_lib
 from experiments.papers.recipe import Benchmark, ByHand, DataSource
+from experiments.sweeps import recipes
+from experiments.tables import published
 from rl_jax.tasks import (
   ChatTemplate,
   PreferenceRows,
@@ -157,3 +160,28 @@ def test_the_rows_of_a_task_on_others():
   found = settings.evaluation({'calls': one}, outer, every=1)
   assert found.sets[0].task.task.extract == 'boxed'
   assert found.sets[0].task.task.sources == {'test': SOURCE.file}
+
+
+@pytest.mark.parametrize('name', ['reward_bench', 'process_bench'])
+def test_recipes_that_only_measure(name, tmp_path):
+  """Their rows are what the command reads; they train nothing, and say so."""
+  recipe = recipe_lib.load(name)
+  where = tiny.write_data(recipe, str(tmp_path))
+  for source in recipe.data:
+    hand = recipe.by_hand[source.name]
+    if name == 'reward_bench':
+      found = evaluate_reward.read(where[source.name])
+      assert [len(one.wrong) for one in found] == [3] * len(hand)
+      assert [one.id for one in found] == [one.row['id'] for one in hand]
+    else:
+      found = evaluate_reward.read_steps(where[source.name], '')
+      assert [row[2] for row in found] == [one.row['label'] for one in hand]
+  with pytest.raises(ValueError, match=f'{name} trains nothing, but measures:'):
+    recipe_lib.protocol(name)
+  with pytest.raises(ValueError, match='trains nothing'):
+    recipes.members(name, 'paper', (), 1, str(tmp_path))
+  _, *rows = published.cells(name, [])
+  assert {row[1] for row in rows} == {'published'}
+  for row, command in recipe.measured.items():
+    (line,) = [x for x in rows if x[0] == row]
+    assert line[-1] == f'`{command}`'

@@ -17,13 +17,18 @@ from experiments.sweeps import runs as sweep_runs
 from experiments.tables import published
 import rl_jax
 from rl_jax import config as config_lib
+from rl_jax.tasks import Mixture
 from rl_jax.tasks.environments.base import is_environment
 from rl_jax.tasks.sources import BadRowError
 
 NAMES = recipe_lib.names()
 ROWS = [(paper, row) for paper in NAMES for row in recipe_lib.load(paper).rows]
 # The row of each recipe that the quick tests run.
-FIRST = [(paper, next(iter(recipe_lib.load(paper).rows))) for paper in NAMES]
+FIRST = [
+  (paper, recipe_lib.first_row(paper))
+  for paper in NAMES
+  if recipe_lib.load(paper).rows
+]
 # Those whose rows are questions with answers.
 ASKED = [
   name
@@ -67,15 +72,20 @@ def test_every_row_is_a_configuration(paper, row):
   """It fits, has the model's sizes, and trains on a file of the recipe."""
   recipe, config = recipe_lib.load(paper), recipe_lib.experiment(paper, row)
   config_lib.validate(config)
-  if recipe.data:
-    assert tiny.config_source(recipe, config)
+  read = [own for _, own in settings.all_rows(config.task)]
+  assert bool(read) == bool(recipe.data)
+  assert {tiny.source_of(recipe, own) for own in read} <= {
+    one.name for one in recipe.data
+  }
   model = next(
     name
     for name in recipe.models
     if settings.model_path(name) == config.model.path
   )
   assert config.model.config == settings.sizes(model)
-  assert [one.name for one in config.evaluation.sets] == [*recipe.evaluation]
+  measured = recipe_lib.protocol(paper, row)
+  config_lib.validate(measured)
+  assert [one.name for one in measured.evaluation.sets] == [*recipe.evaluation]
 
 
 def test_one_name_of_data_is_one_file():
@@ -91,9 +101,10 @@ def test_recipes_say_what_they_do_not_know(name):
   """Every printed row is trained, left out with a reason, or a reference."""
   recipe = recipe_lib.load(name)
   for row in recipe.table_rows:
-    known = row in recipe.rows or row in recipe.left_out
+    known = row in {**recipe.rows, **recipe.left_out, **recipe.measured}
     assert known or row.startswith(('model', 'r1_zero')), row
-  assert recipe.traps and recipe.weaker and recipe.pods and recipe.prompts
+  assert recipe.traps and recipe.weaker and recipe.prompts
+  assert recipe.pods or not recipe.rows
   for source in recipe.data:
     pinned = source.rows is not None and source.sha256
     assert pinned or recipe.unverified, source.name
@@ -125,7 +136,8 @@ def test_a_source_that_cannot_be(field, value, message):
   ('changes', 'message'),
   [
     ({'follows': 'blog'}, "follows = 'blog': expected one of"),
-    ({'rows': {}}, 'Recipe.rows is empty'),
+    ({'rows': {}, 'config': None}, 'Recipe.rows is empty, and so is measu'),
+    ({'config': None}, 'Recipe.config is of rows'),
     ({'columns': ('gsm8k', 'x')}, 'Recipe.columns ='),
     ({'published': {('ppo', 'gsm'): 1.0}}, "Did you mean 'gsm8k'"),
     ({'left_out': {'ppo_0p5b': '-'}}, 'rows that are trained'),
@@ -298,7 +310,8 @@ def run_in_miniature(paper, row, folder):
   (ours,) = [x for x in found if x[:2] == [row, 'ours']]
   recipe = recipe_lib.load(paper)
   numbers = dict(zip(found[0], ours, strict=True))
-  for column in recipe.evaluation:
+  columns = () if recipe.evaluated else tuple(recipe.evaluation)
+  for column in columns:
     assert 0.0 <= float(numbers[column].split()[0]) <= 100.0
   if (paper, row) == FIRST[0]:  # the same protocol on a policy, not trained
     again, _ = rl_jax.evaluate(f'{folder}/{run.name}', run.config)
@@ -310,8 +323,8 @@ def run_in_miniature(paper, row, folder):
   # As results of the paper's scale they do not count.
   assert published.cells(paper, lines) == published.cells(paper, [])
   last = lines[0]['last']
-  assert last['rollout/reward_errors'] == 0
-  for column in recipe.evaluation:
+  assert last.get('rollout/reward_errors', 0) == 0  # of samples
+  for column in columns:
     assert last[f'evaluation/{column}/reward_errors'] == 0
 
 
@@ -328,27 +341,40 @@ def test_all_rows_in_miniature(paper, row, tmp_path):
   run_in_miniature(paper, row, tmp_path)
 
 
-def graded(name, folder):
-  """The first row's task of rows, and what judges it."""
-  recipe = recipe_lib.load(name)
+def graded(recipe, folder):
+  """(name of the source, what judges it, task of rows) of the first row."""
   where = tiny.write(recipe, str(folder))
-  config = recipe_lib.experiment(name, next(iter(recipe.rows)))
-  source = tiny.config_source(recipe, config)
-  task = settings.with_rows(config.task, sources={'train': where[source]})
-  _, own = settings.rows_of(task)
-  return recipe, source, own if is_environment(task) else task, own
+  config = recipe_lib.experiment(
+    next(x for x in NAMES if recipe_lib.load(x) is recipe),
+    next(iter(recipe.rows)),
+  )
+  tasks = [config.task]
+  if isinstance(config.task, Mixture):
+    tasks = [part.task for part in config.task.parts]
+  for task in tasks:
+    _, own = settings.rows_of(task)
+    source = tiny.source_of(recipe, own)
+    task = settings.with_rows(task, sources={'train': where[source]})
+    _, own = settings.rows_of(task)
+    yield source, own if is_environment(task) else task, own
 
 
 @pytest.mark.parametrize('name', ASKED)
 def test_right_answers_of_the_rows_by_hand_are_right(name, tmp_path):
   """Prompt and grader of every recipe, on boxes, hashes and last numbers."""
-  recipe, source, task, own = graded(name, tmp_path)
-  if source in recipe.by_hand:
+  recipe = recipe_lib.load(name)
+  for source, task, own in graded(recipe, tmp_path):
+    if source not in recipe.by_hand:
+      check_problems(task, own)
+      continue
     for i, one in enumerate(recipe.by_hand[source]):
       example = task.example('train', i)
       assert task.reward(example, one.right)['outcome'] == 1.0
       assert task.reward(example, one.wrong)['outcome'] == 0.0
-    return
+
+
+def check_problems(task, own):
+  """The problems of `tiny` in the recipe's prompt, by its grader."""
   right = {
     'boxed': 'So \\boxed{%s}.',
     'boxed_or_last_number': 'So \\boxed{%s}.',
@@ -357,6 +383,7 @@ def test_right_answers_of_the_rows_by_hand_are_right(name, tmp_path):
     'hash_number': 'So\n#### %s',
     'answer_line': 'So\nAnswer: %s',
     'answer_tags': '<think>So</think><answer>%s</answer>',
+    'last_number': 'So it is %s.',
   }[own.extract]
   for i, (question, answer) in enumerate(tiny.PROBLEMS):
     example = task.example('train', i)

@@ -156,3 +156,41 @@ def test_domains_that_a_skipped_prompt_shifts_are_refused():
   selector.check(CheckContext(prompts=Usable([0, 1, 2])))
   with pytest.raises(ValueError, match='DomainGap reads the level of a prompt'):
     selector.check(CheckContext(prompts=Usable([0, 2, 3])))
+
+
+def test_parts_of_a_mixture_are_domains(observed):
+  """Two prompts of part 0 and four of part 1; shares 0.75 and 0.25 of four."""
+  selector = selection.DomainGap(by='part', memory=1, every=1)
+  selector = selector.with_parts((2, 4))
+  state = selector.init(6)
+  np.testing.assert_allclose(state['share'], [1 / 3, 2 / 3], rtol=1e-6)
+  found, _ = selector.select(state | {'share': jnp.array([0.5, 0.5])}, KEY, 4)
+  assert (np.sort(np.asarray(found)) < 2).sum() == 2
+  state = selector.observe(
+    state, np.array([1, 5]), observed([[0.2, 0.2], [0.8, 0.8]])
+  )
+  np.testing.assert_allclose(state['share'], [0.880797, 0.119203], rtol=1e-5)
+
+
+def test_parts_of_one_prompt_each_are_places(observed):
+  """E0: the reduction."""
+  places, state = at([0.5, 0.5], size=2, memory=1, every=1)
+  parts = selection.DomainGap(by='part', memory=1, every=1).with_parts((1, 1))
+  other = parts.init(2)
+  reward = observed([[0.1], [0.9]])
+  first, second = (
+    x.observe(y, np.arange(2), reward)
+    for x, y in ((places, state), (parts, other))
+  )
+  np.testing.assert_array_equal(first['share'], second['share'])
+
+
+def test_parts_need_a_mixture():
+  class Prompts:
+    task = None
+
+  selector = selection.DomainGap(by='part')
+  with pytest.raises(ValueError, match="by = 'part' needs a tasks.Mixture"):
+    selector.check(CheckContext(prompts=Prompts()))
+  with pytest.raises(ValueError, match=r'sizes = \(1, 2\): the task has 4'):
+    selector.with_parts((1, 2)).init(4)

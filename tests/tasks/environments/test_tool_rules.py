@@ -334,7 +334,7 @@ def test_another_answer_is_an_error(answer):
 
 
 def test_a_request_that_cannot_be_read(address):
-  """The server says what is wrong, and goes on."""
+  """The server says what is wrong, and continues."""
   for body in (b'{', b'{}', b'[]'):
     with pytest.raises(urllib.error.HTTPError, match='400'):
       urllib.request.urlopen(urllib.request.Request(address, body), timeout=10)

@@ -1,0 +1,37 @@
+"""World families: six rules on digits, for the selection of rows.
+
+  python -m experiments.train --config=configs/worlds/families.py --method=sft
+    --set=rollout.recorded_prompts=64 --set=rollout.num_prompts=64
+    --set=rollout.group_size=1 --set=iterations=600
+    --set=optimizer.learning_rate=2e-3 --workdir=runs/families
+The pipelines color_filter, donod, select2reason and bleuberi of
+configs/pipelines begin here.
+Cost: about half a minute on 2 CPU cores.
+Expected: see experiments/papers/worlds/README.md.
+"""
+
+from rl_jax.config import EvaluationConfig, ExperimentConfig
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.method import Method
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.worlds import Families
+
+
+def get_config(method: Method) -> ExperimentConfig:
+  """32 prompts x 8 samples of at most 20 tokens."""
+  return ExperimentConfig(
+    iterations=60,
+    task=Families(),
+    method=method,
+    model=ModelSource(config=presets.small(num_heads=4, head_size=16)),
+    rollout=RolloutConfig(
+      num_prompts=32,
+      group_size=8,
+      max_prompt_tokens=20,
+      max_response_tokens=20,
+    ),
+    optimizer=OptimizerConfig(learning_rate=3e-4),
+    evaluation=EvaluationConfig(every=100, num_prompts=300),
+  )

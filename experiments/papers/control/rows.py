@@ -1,0 +1,34 @@
+"""The rows of the page, by the name on the command line."""
+
+from experiments.papers.control import (
+  beacons,
+  bilevel,
+  dpt,
+  exploitation,
+  guided,
+  histories,
+  masked,
+  maze,
+  no_regret,
+  protected,
+  search,
+  wanted,
+)
+from experiments.papers.control.claims import Row
+
+ROWS: dict[str, Row] = {
+  'dpt': dpt.ROW,
+  'lhf': histories.ROW,
+  'exploitation': exploitation.ROW,
+  'evolve': guided.ROW,
+  'regret': no_regret.ROW,
+  'prdc': maze.PRDC,
+  'a2pr': maze.A2PR,
+  'famo2o': maze.FAMO2O,
+  'search': search.ROW,
+  'parl': bilevel.ROW,
+  'protected': protected.ROW,
+  'beacons': beacons.ROW,
+  'camel': masked.ROW,
+  'oppo': wanted.ROW,
+}

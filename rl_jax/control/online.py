@@ -1,0 +1,80 @@
+"""The learners of `offline` on their own data: episodes, then updates."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from rl_jax.control import offline
+from rl_jax.control.base import Actor, World, declared
+from rl_jax.control.offline import DataSet, Offline, State
+from rl_jax.control.unroll import unroll
+from rl_jax.types import Array
+
+
+@declared
+class Noisy(Actor):
+  """A learner that explores with normal noise."""
+
+  learner: Offline
+  params: Any
+  noise: float = 0.3
+
+  def act(self, memory: Any, obs: Array, key: Array) -> tuple[Array, Any]:
+    """The mean with noise, within [-1, 1]."""
+    mean = self.learner.mean(self.params, obs)
+    noise = self.noise * jax.random.normal(key, mean.shape)
+    return jnp.clip(mean + noise, -1, 1), memory
+
+
+def train(
+  world_at: Callable[[Array], World],
+  learner: Offline,
+  key: Array,
+  *,
+  episodes: int,
+  horizon: int,
+  noise: float = 0.3,
+) -> tuple[State, Array]:
+  """The state after so many episodes, and their returns [episodes].
+
+  world_at: share of the training that has passed, from 0 -> the world. After an
+  episode come as many updates as it had steps, on all steps so far.
+  """
+  first = world_at(jnp.float32(0.0))
+  size = episodes * horizon
+  S, A = first.observations.width, first.actions.width
+  data = DataSet(
+    obs=jnp.zeros((size, S)),
+    action=jnp.zeros((size, A)),
+    reward=jnp.zeros(size),
+    next_obs=jnp.zeros((size, S)),
+    done=jnp.zeros(size),
+  )
+
+  def one(carry: Any, number: Array) -> tuple[Any, Array]:
+    state, data = carry
+    now = jax.random.fold_in(key, number)
+    actor = Noisy(learner=learner, params=state.params, noise=noise)
+    world = world_at(number / episodes)
+    steps = unroll(world, actor, now, 1, horizon)
+    rows = offline.transitions(jax.tree.map(lambda x: x[None], steps))
+
+    def put(old: Array, new: Array) -> Array:
+      start = number * horizon, *(0,) * (old.ndim - 1)
+      return jax.lax.dynamic_update_slice(old, new, start)
+
+    data = jax.tree.map(put, data, rows)
+    filled = (number + 1) * horizon
+
+    def update(state: State, step: Array) -> tuple[State, None]:
+      draw = jax.random.fold_in(jax.random.fold_in(now, 1), step)
+      return learner.update(state, data, (), draw, filled)[0], None
+
+    state, _ = jax.lax.scan(update, state, jnp.arange(horizon))
+    return (state, data), steps.reward.sum()
+
+  start = learner.init(data, jax.random.fold_in(key, episodes)), data
+  (state, _), return_E = jax.lax.scan(one, start, jnp.arange(episodes))
+  return state, return_E

@@ -1,0 +1,128 @@
+"""Decoding programs of TPU and GPU attend by kernels that read caches in place.
+
+Nothing is executed; tests/models/test_decode_attention.py has the numbers.
+"""
+
+import dataclasses
+import re
+
+import jax
+from jax.sharding import SingleDeviceSharding
+import pytest
+
+from configs.worlds import bandit
+from rl_jax import decoding
+from rl_jax.models import ModelConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.planning import abstract_run
+from rl_jax.planning.targets import Target
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.runs import policy as policy_lib
+from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
+from rl_jax.worlds import Arithmetic
+
+pytestmark = pytest.mark.compilers
+
+TARGETS = {'tpu:v5e:2x2': 'tpu_custom_call', 'gpu:h100:1x1x4': 'triton'}
+LAYERS, TOKENS = 3, 640
+MODEL = ModelConfig(
+  vocab_size=1,  # replaced by the size of the task's alphabet
+  num_layers=LAYERS,
+  width=64,
+  num_heads=4,
+  num_kv_heads=2,
+  head_size=64,
+  mlp_size=32,
+)
+WINDOWED = dataclasses.replace(MODEL, window=128, windowed=(0,))
+
+
+def generate(toy, target, axes, shape=MODEL, **fields):
+  """The compiled program of sampling on a mesh of data, fsdp, tensor."""
+  sizes = dict(zip(('data', 'fsdp', 'tensor'), axes, strict=True))
+  config = dataclasses.replace(
+    bandit.get_config(toy.get_method('grpo')),
+    task=Arithmetic(digits=1),
+    model=ModelSource(config=shape, **fields),
+    rollout=RolloutConfig(
+      num_prompts=16,
+      group_size=4,
+      max_prompt_tokens=16,
+      max_response_tokens=TOKENS,
+    ),
+    mesh=mesh_lib.MeshConfig(**sizes),
+  )
+  target = Target.parse(target)
+  mesh = mesh_lib.make_mesh(config.mesh, list(target.devices()))
+  model = policy_lib.planned_model(
+    config.model, config.task, target.platform, config.mesh.sequence
+  )
+  run = abstract_run.AbstractRun(config, model, mesh)
+  return run.lower()['generate'].compile().as_text() or ''
+
+
+def loops(text):
+  """The computations that call kernels of decode attention.
+
+  They are the bodies of loops over tokens; on TPU, of scans over layers.
+  """
+  computations = re.split(r'\n(?=\S.*\{\n)', text)
+  return [x for x in computations if kernels(x)]
+
+
+def kernels(text):
+  """Targets of the calls of kernels; each is named so in its metadata."""
+  return re.findall(r'custom_call_target="([^"]*)".*decode_attention', text)
+
+
+@pytest.mark.parametrize('target', TARGETS)
+@pytest.mark.parametrize('axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2)])
+def test_kernels_attend_and_no_cache_is_copied(toy, target, axes):
+  """One call for prompts and one for responses, in every layer of a loop.
+
+  Rows have two widths, each with its loop; on TPU a loop has one layer. The
+  keys of a row are an array whose last axes are 640 and 64, in some order.
+  """
+  bodies = loops(generate(toy, target, axes))
+  layers = 1 if target.startswith('tpu') else LAYERS
+  assert len(bodies) == 2
+  for body in bodies:
+    assert len(kernels(body)) == 2 * layers
+    assert all(TARGETS[target] in name for name in kernels(body))
+    copied = re.findall(
+      rf'(?:copy|transpose)\S* = bf16\[[\d,]*(?:{TOKENS},64|64,{TOKENS})\]',
+      body,
+    )
+    assert copied == []
+
+
+@pytest.mark.parametrize('target', TARGETS)
+def test_windows_have_kernels_in_decoding(toy, target):
+  """One layer of three has a window."""
+  assert loops(generate(toy, target, (2, 2, 1), WINDOWED))
+
+
+@pytest.mark.parametrize('target', TARGETS)
+def test_plain_attention_has_no_kernel_in_decoding(toy, target):
+  """The configuration that asks for plain attention gets it everywhere."""
+  assert not kernels(generate(toy, target, (2, 2, 1), attention='plain'))
+
+
+def test_logits_are_reduced_once_on_gpu():
+  """One kernel has maxima and sums of blocks, where CPU has two.
+
+  The kernel that reduces the block of the drawn token reads the logits, too.
+  """
+  [device] = Target.parse('gpu:h100:1x1x1').devices()
+  here = SingleDeviceSharding(device)
+  logits = jax.ShapeDtypeStruct((64, 32768), 'float32', sharding=here)
+  uniform = jax.ShapeDtypeStruct((64,), 'float32', sharding=here)
+  draw = jax.jit(decoding.sample_token, static_argnames='platform')
+  passes = {}
+  for name in ('cuda', 'cpu'):
+    lowered = draw.lower(logits, uniform, platform=Platform(name))
+    text = lowered.compile().as_text() or ''
+    reduced = re.findall(r'fusion\(.*%logits_BV.*kind=kInput', text)
+    passes[name] = len(reduced)
+  assert passes == {'cuda': 2, 'cpu': 3}

@@ -1,0 +1,227 @@
+"""The offline learner, by its pieces."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rl_jax.control import actors, offline, worlds
+from rl_jax.control.offline import (
+  Advantaged,
+  DataSet,
+  Expectile,
+  Family,
+  Learned,
+  Nearest,
+  Offline,
+  ToData,
+  Weighted,
+)
+from rl_jax.control.unroll import histories
+
+EVERY = {
+  'TD3+BC': Offline(),
+  'PRDC': Offline(constraint=Nearest()),
+  'A2PR': Offline(constraint=Advantaged()),
+  'IQL': Offline(critic=Expectile(), constraint=Weighted()),
+  'FamO2O': Offline(
+    critic=Expectile(), constraint=Weighted(), balance=Family()
+  ),
+}
+
+
+def toward_one(number=128):
+  """A bandit on a line: reward 1 - |a - s|, episodes of one step."""
+  keys = jax.random.split(jax.random.key(0), 2)
+  obs = jax.random.uniform(keys[0], (number, 1), minval=-0.5, maxval=0.5)
+  action = jax.random.uniform(keys[1], (number, 1), minval=-1.0)
+  reward = 1 - jnp.abs(action - obs)[:, 0]
+  done = jnp.ones(number)
+  return DataSet(obs=obs, action=action, reward=reward, next_obs=obs, done=done)
+
+
+def test_nearest_action_by_hand():
+  """E1: three rows; beta decides between the action and the state."""
+  data = DataSet(
+    obs=jnp.array([[0.0], [0.2], [1.0]]),
+    action=jnp.array([[1.0], [-1.0], [0.0]]),
+    reward=jnp.zeros(3),
+    next_obs=jnp.zeros((3, 1)),
+    done=jnp.zeros(3),
+  )
+  row_NM, far_N = offline.nearest_states(data.obs, 3)
+  np.testing.assert_array_equal(row_NM, [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+  np.testing.assert_allclose(far_N, [1.0, 0.8, 1.0], rtol=1e-6)
+  s, mu = jnp.array([0.15]), jnp.array([-0.2])
+  for beta, action, square, loss in (
+    (0.1, 0.0, 0.047225, 0.04),
+    (2.0, -1.0, 0.65, 0.64),
+    (0.0, 0.0, 0.04, 0.04),  # the distance to the set of all actions
+  ):
+    found, distance = offline.nearest_action(s, mu, jnp.arange(3), data, beta)
+    assert found[0] == action
+    np.testing.assert_allclose(distance**2, square, rtol=1e-5)
+    np.testing.assert_allclose((mu - found) ** 2, loss, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+  'values, target, loss',
+  [
+    ((1.2, 0.9, 1.0), 0.3, 0.02),
+    ((0.8, 0.95, 1.0), -0.5, 0.0),
+    ((0.8, 1.1, 1.0), -0.5, 0.18),
+  ],
+)
+def test_advantaged_target_by_hand(values, target, loss):
+  """E1: the better action, and rows without advantage are not cloned."""
+  q_made, q_data, value = (jnp.array([x]) for x in values)
+  made, action = jnp.array([[0.3]]), jnp.array([[-0.5]])
+  found, gate = offline.advantaged_target(made, action, q_made, q_data, value)
+  np.testing.assert_allclose(found[0, 0], target, rtol=1e-6)
+  held = 0.5 * gate[0] * (0.1 - found[0, 0]) ** 2
+  np.testing.assert_allclose(held, loss, rtol=1e-5)
+
+
+def test_kl_of_the_generator_by_hand():
+  """E1."""
+  found = offline.kl(jnp.array([0.3, 0.0]), jnp.array([0.5, 1.0]))
+  np.testing.assert_allclose(found, 0.181574, rtol=1e-5)
+
+
+def test_family_by_hand():
+  """E1: encodings, the range of b, and weights of A = .3."""
+  np.testing.assert_allclose(
+    offline.encoding(jnp.float32(8.0), 6),
+    [0.989358, -0.145500, 0.362852, 0.931847, 0.017235, 0.999851],
+    rtol=1e-4,
+  )
+  balance = Family()
+  assert balance.scaled(0.5) == 12.5
+  for u, weight in ((0.5, 42.521082), (0.0, 27.112639)):
+    found = np.exp(balance.scaled(u) * 0.3)
+    np.testing.assert_allclose(found, weight, rtol=1e-5)
+
+
+def test_expectile_by_hand():
+  """E1: tau .9."""
+  found = offline.expectile_loss(jnp.array([-1.0, 2.0]), 0.9)
+  np.testing.assert_allclose(found, [0.1, 3.6], rtol=1e-5)
+
+
+@pytest.mark.parametrize('name', EVERY)
+def test_learners_find_the_better_action(name):
+  """From uniform actions each moves towards the best, better than cloning."""
+  data = toward_one()
+  learner = EVERY[name].replace(width=32, batch=64, rate=3e-3)
+  state, metrics = jax.jit(lambda key: learner.fit(data, key, 400))(
+    jax.random.key(1)
+  )
+  obs = jnp.array([[-0.4], [0.4]])
+  action = learner.mean(state.params, obs)[:, 0]
+  assert action[1] - action[0] > 0.3  # cloning has about 0
+  assert all(np.isfinite(x).all() for x in metrics.values())
+  if name == 'PRDC':
+    assert metrics['certain'].mean() > 0.5
+
+
+def fitted(learner, steps=6):
+  """Parameters after some steps."""
+  fit = jax.jit(lambda key: learner.fit(toward_one(), key, steps)[0].params)
+  return fit(jax.random.key(2))['actor']
+
+
+def close(a, b):
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5), a, b
+  )
+
+
+def test_prdc_with_a_large_beta_is_td3_bc():
+  """E1: distinct states, so that the nearest row is the row itself."""
+  small = Offline(width=16, batch=32)
+  close(fitted(small.replace(constraint=Nearest(beta=1e4))), fitted(small))
+
+
+def test_a2pr_without_a_mask_is_td3():
+  """E1: mask 0 leaves only Q; TD3+BC with a large alpha is close to it."""
+  small = Offline(width=16, batch=32)
+  free = fitted(small.replace(constraint=Advantaged(mask=0.0)))
+  close(free, fitted(small.replace(constraint=Advantaged(mask=0.0, latent=2))))
+  bound = fitted(small)
+  gap = max(
+    float(jnp.abs(x - y).max())
+    for x, y in zip(jax.tree.leaves(free), jax.tree.leaves(bound), strict=True)
+  )
+  assert gap > 1e-4
+
+
+def test_the_nearest_action_has_no_gradient():
+  """E0: of the loss (mu - a')^2 with respect to mu it is 2 (mu - a')."""
+  data = toward_one(8)
+
+  def loss(mu):
+    target, _ = offline.nearest_action(
+      data.obs[0], jax.lax.stop_gradient(mu), jnp.arange(8), data, 2.0
+    )
+    return ((mu - jax.lax.stop_gradient(target)) ** 2).sum(), target
+
+  (_, target), grad = jax.value_and_grad(loss, has_aux=True)(jnp.array([0.1]))
+  np.testing.assert_array_equal(grad, 2 * (0.1 - target))
+
+
+def test_a_family_of_one_is_a_constant():
+  """E0: with low = high the balance model cannot choose."""
+  learner = EVERY['FamO2O'].replace(balance=Family(low=10.0, high=10.0))
+  params = learner.init(toward_one(), jax.random.key(0)).params
+  b = learner.chosen_b(params, toward_one().obs)
+  np.testing.assert_array_equal(b, 10.0)
+
+
+def test_data_of_histories():
+  """E0: invalid steps are left out, and the set plays in a learner."""
+  world = worlds.PointMaze()
+  keys = jax.random.split(jax.random.key(0), 3)
+  steps = histories(world, actors.Uniform(space=world.actions), keys, 1, 5)
+  steps = steps.replace(valid=steps.valid.at[1, 3:].set(0.0))
+  data = offline.data_set(steps)
+  assert data.size == 13
+  np.testing.assert_array_equal(data.obs[:5], steps.obs[0])
+  learner = Offline(width=8, batch=4)
+  params = learner.init(data, jax.random.key(0)).params
+  played = histories(world, Learned(learner=learner, params=params), keys, 1, 5)
+  assert jnp.abs(played.action).max() <= 1
+
+
+def test_sets_without_successors_are_refused():
+  """The field is named before anything compiles."""
+  world = worlds.PointMaze()
+  keys = jax.random.split(jax.random.key(0), 2)
+  steps = histories(world, actors.Uniform(space=world.actions), keys, 1, 3)
+  with pytest.raises(ValueError, match='Steps.next_obs is None'):
+    offline.data_set(steps.replace(next_obs=None))
+  with pytest.raises(ValueError, match='Steps.valid'):
+    offline.data_set(steps.replace(valid=0 * steps.valid))
+  data = toward_one(6)
+  for field, x, words in (
+    ('next_obs', data.next_obs[:3], 'DataSet.next_obs has shape'),
+    ('next_obs', jnp.zeros((6, 2)), 'every state needs its successor'),
+    ('action', data.action[:5], 'DataSet.action has shape'),
+    ('reward', data.reward.at[0].set(jnp.nan), 'DataSet.reward has a number'),
+  ):
+    with pytest.raises(ValueError, match=words):
+      offline.check_data(data.replace(**{field: x}))
+
+
+@pytest.mark.parametrize(
+  'fields, words',
+  [
+    ({'constraint': Weighted()}, 'Offline.constraint = Weighted'),
+    ({'critic': Expectile()}, 'Expectile goes with Weighted'),
+    ({'balance': Family()}, 'Offline.balance needs'),
+    ({'alpha': -1.0}, 'Offline.alpha'),
+  ],
+)
+def test_pieces_that_do_not_fit_are_refused(fields, words):
+  with pytest.raises(ValueError, match=words):
+    Offline(**fields)
+  assert isinstance(Offline().constraint, ToData)

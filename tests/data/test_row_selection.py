@@ -1,0 +1,140 @@
+"""Scores of rows and what they keep, by hand."""
+
+import numpy as np
+import pytest
+
+from rl_jax.data import row_selection
+
+
+def test_ranks_by_hand():
+  """Of (5, 1, 5, 9) the two fives share the places 1 and 2 of 0 to 3."""
+  np.testing.assert_allclose(
+    row_selection.ranks(np.array([5.0, 1.0, 5.0, 9.0])), [0.5, 0, 0.5, 1]
+  )
+  np.testing.assert_array_equal(row_selection.ranks(np.array([3.0])), [0.5])
+
+
+def test_joint_rank_by_hand():
+  """A quarter of the rank of the difficulty: (0.25, 0.375, 0.875)."""
+  found = row_selection.joint_rank(
+    np.array([3.0, 1.0, 2.0]), np.array([10, 50, 70])
+  )
+  np.testing.assert_allclose(found, [0.25, 0.375, 0.875])
+
+
+def test_joint_rank_of_weight_zero_is_the_longest():
+  """The reduction; what is monotone in a score changes nothing (E0)."""
+  difficulty, length = np.array([3.0, 1, 2, 9]), np.array([4.0, 1, 8, 2])
+  np.testing.assert_array_equal(
+    row_selection.joint_rank(difficulty, length, 0.0),
+    row_selection.ranks(length),
+  )
+  np.testing.assert_array_equal(
+    row_selection.joint_rank(np.exp(difficulty), length**3),
+    row_selection.joint_rank(difficulty, length),
+  )
+
+
+def test_weight_changes_by_hand():
+  """The example of two tokens: DON -0.020097, NOD 0.056278."""
+  grown, moved = row_selection.weight_changes(
+    np.array([0.331582]), np.array([0.316716]), np.sqrt(2.5), 0.1
+  )
+  np.testing.assert_allclose(grown, [-0.020097], atol=1e-6)
+  np.testing.assert_allclose(moved, [0.056278], atol=1e-6)
+
+
+def test_weight_changes_to_first_order():
+  """A small step: DON is -eta <g, W> / |W|. A row without gradient: 0."""
+  inner, square = np.array([0.3, 0.0]), np.array([0.4, 0.0])
+  grown, moved = row_selection.weight_changes(inner, square, 2.0, 1e-9)
+  np.testing.assert_allclose(grown, [-0.15e-9, 0.0], rtol=1e-6)
+  assert moved[1] == 0.0
+
+
+COSTS = np.array([[-0.02, 0.10], [0.01, 0.05], [0.03, 0.30], [0.0, 0.20]])
+
+
+@pytest.mark.parametrize(
+  ('benefits', 'expected'),
+  [
+    (None, [0.9156, 0.5149, 0.0, 0.5590]),
+    ((False, True), [0.7171, 0.3395, 0.3314, 0.6000]),
+  ],
+)
+def test_closeness_by_hand(benefits, expected):
+  """Both columns are costs, or the second is a benefit."""
+  found = row_selection.closeness(COSTS, benefits)
+  np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_the_scale_of_a_column_changes_nothing():
+  """E1."""
+  np.testing.assert_allclose(
+    row_selection.closeness(COSTS * [1e-3, 50.0]),
+    row_selection.closeness(COSTS),
+    rtol=1e-12,
+  )
+  np.testing.assert_array_equal(row_selection.closeness(np.ones((3, 2))), 1.0)
+
+
+def test_loss_reduction_keeps_by_means_not_sums():
+  """CoLoR-Filter by hand: rows 0 and 2 of losses a token; sums keep 0, 1."""
+  before = np.array([3.0, 2.5, 4.0, 1.0])
+  after = np.array([2.0, 2.4, 3.8, 1.1])
+  reduction = before - after
+  np.testing.assert_array_equal(row_selection.keep(reduction, 2), [0, 2])
+  tokens = np.array([10, 100, 10, 10])
+  np.testing.assert_array_equal(
+    row_selection.keep(reduction * tokens, 2), [0, 1]
+  )
+  # The same constant in both models changes nothing; all rows are the pool.
+  np.testing.assert_array_equal(
+    row_selection.keep((before + 3) - (after + 3), 2), [0, 2]
+  )
+  np.testing.assert_array_equal(row_selection.keep(reduction, 4), [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize(
+  ('part', 'count', 'expected'),
+  [
+    ('highest', 2, [1, 4]),
+    ('lowest', 2, [0, 2]),
+    ('middle', 1, [3]),
+    ('middle', 2, [2, 3]),
+  ],
+)
+def test_parts_by_hand(part, count, expected):
+  """Scores 0, 9, 1, 2, 3, of which two are the extremes."""
+  score = np.array([0.0, 9.0, 1.0, 2.0, 3.0])
+  np.testing.assert_array_equal(
+    row_selection.keep(score, count, part), expected
+  )
+
+
+def test_of_equal_scores_the_first_rows_are_kept():
+  for part in row_selection.PARTS[::2]:
+    np.testing.assert_array_equal(
+      row_selection.keep(np.zeros(5), 2, part), [0, 1]
+    )
+
+
+@pytest.mark.parametrize(
+  ('call', 'message'),
+  [
+    (lambda: row_selection.keep(np.ones(3), 0), '0 rows to keep of 3'),
+    (lambda: row_selection.keep(np.ones(3), 4), '4 rows to keep of 3'),
+    (lambda: row_selection.keep(np.ones(3), 1, 'best'), "part = 'best'"),
+    (lambda: row_selection.keep(np.array([1, np.nan]), 1), 'row 1 has no'),
+    (lambda: row_selection.ranks(np.array([])), 'no rows'),
+    (lambda: row_selection.joint_rank([1.0], [1, 2]), '1 difficulties and 2'),
+    (lambda: row_selection.joint_rank([1.0], [1], 2.0), 'weight = 2.0'),
+    (
+      lambda: row_selection.weight_changes(np.ones(1), np.ones(1), 1.0, 0.0),
+      'step_size = 0.0',
+    ),
+  ],
+)
+def test_bad_arguments_are_named(call, message):
+  with pytest.raises(ValueError, match=message):
+    call()

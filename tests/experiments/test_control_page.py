@@ -1,0 +1,45 @@
+"""The page of control: what it says follows from its results."""
+
+import json
+
+import pytest
+
+from experiments.papers.control import page
+from experiments.papers.control.claims import Claim
+from experiments.papers.control.rows import ROWS
+
+
+def test_page_has_the_tables_of_the_results():
+  """`--update` would change nothing."""
+  text = (page.HERE / 'README.md').read_text()
+  assert page.with_tables(text) == text
+
+
+@pytest.mark.parametrize(
+  'found', page.results(), ids=lambda found: found['row']
+)
+def test_verdicts_follow_from_the_values(found):
+  """Those that are committed are those of today's claims, of five seeds."""
+  row = ROWS[found['row']]
+  expected = {x.text: x.verdict(found['values']) for x in row.claims}
+  assert json.loads(json.dumps(found['verdicts'])) == expected
+  for arms in found['values'].values():
+    assert {len(value_S) for value_S in arms.values()} == {5}
+
+
+def test_every_row_of_arms_has_the_greedy_player():
+  """It exposes weak claims at short horizons."""
+  for found in page.results():
+    for metric, arms in found['values'].items():
+      if 'arms' in metric and found['row'] != 'parl':
+        assert 'greedy after one pull each' in arms, found['row']
+
+
+def test_verdicts_by_hand():
+  """The sign of the interval of the paired difference decides."""
+  claim = Claim('a is below b', 'm', 'a', 'b')
+  low, high, wide = [1.0, 1.1, 0.9], [2.0, 2.2, 1.9], [0.1, 3.0, 1.0]
+  verdict = claim.verdict({'m': {'a': low, 'b': high}})
+  assert verdict.startswith('seen (margin 1.03 [')
+  assert claim.verdict({'m': {'a': high, 'b': low}}).startswith('contrary')
+  assert claim.verdict({'m': {'a': low, 'b': wide}}).startswith('not seen')
