@@ -130,7 +130,7 @@ def shares(
   card: Card,
   devices: int,
 ) -> dict[str, float]:
-  """How much of what a device does is needed, by stage; 1 is the best.
+  """Returns how much of what a device does is needed, by stage; 1 is best.
 
   generate  (weights + filled cache) / bytes that a step reads, by shapes; a
             device has all groups that it samples at a time
