@@ -270,6 +270,8 @@ class NumberedCalls:
     every_line: bool = False,
   ):
     self.pool, self._number = pool, 0
+    self._again: dict[str, int] = {}
+    self._timeouts = 0  # with those that the journal knows
     self._former: dict[int, dict[str, Any]] = {}
     self._former_path, folder = None, None
     if workdir is not None:
@@ -318,6 +320,7 @@ class NumberedCalls:
     while len(found) < len(requests):
       for answer in self._calls.poll(None):
         found[answer.request.sample] = answer.reply
+        self._timeouts += answer.outcome == 'timeout'
     for place, request in enumerate(requests):
       if kept is not None and found[place].error is None:
         kept[request.example.id, request.actions] = found[place]
@@ -359,6 +362,12 @@ class NumberedCalls:
       assert self._former_path is not None
       with contextlib.suppress(OSError):
         self._former_path.unlink()
+
+  def made_again(self) -> dict[str, int]:
+    """Calls since the last time that ran out of time or were repeated."""
+    known = self._again
+    self._again = {'timeouts': self._timeouts, **self.pool.made_again()}
+    return {name: n - known.get(name, 0) for name, n in self._again.items()}
 
   def counts(self) -> dict[str, int]:
     """Calls of the pool, by kind; journaled ones are not."""

@@ -370,7 +370,7 @@ def make_runner(
     turns=config.rollout.turns,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
-    on_timeout=settings.on_turn_timeout,
+    settings=settings,
   )
 
 
