@@ -109,3 +109,13 @@ def test_stop_texts_need_no_tokenizer(toy):
   rollout = dataclasses.replace(config.rollout, stop=('Problem:',))
   stopped = dataclasses.replace(config, rollout=rollout)
   assert abstract_run.evaluated(stopped) == abstract_run.evaluated(config)
+
+
+def test_stop_texts_may_be_planned(toy):
+  """Of a tokenizer that is not there, texts are bytes."""
+  config = config_with(toy, SETTINGS)
+  rollout = dataclasses.replace(
+    config.rollout, stop=('</answer>',), show_stop=True
+  )
+  found = abstract_run.evaluated(dataclasses.replace(config, rollout=rollout))
+  assert {*found} == {'evaluate', 'evaluate samples'}
