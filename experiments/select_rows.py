@@ -40,6 +40,7 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from rl_jax.data import row_selection
 from rl_jax.measures import row_scores
+from rl_jax.models.files import hf_classifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import PreferenceRows, RewardFunctions
@@ -97,7 +98,7 @@ def main(argv):
   del argv
   check_flags()
   records = read(_DATA.value)
-  task = PreferenceRows(path=_DATA.value)
+  task = PreferenceRows(path=_DATA.value, max_row_bytes=_MAX_ROW_BYTES)
   score_N = scores(task, records)
   count = number(_KEEP.value, len(records))
   kept = row_selection.keep(score_N, count, _PART.value).tolist()
@@ -175,6 +176,8 @@ def number(keep: float, total: int) -> int:
 
   Raises: ValueError if that is none of them, or more than there are.
   """
+  if not keep > 0:
+    raise ValueError(f'--keep={keep}: it is above 0')
   count = int(keep * total + 1e-9) if keep < 1 else int(keep)
   if count != keep and keep >= 1:
     raise ValueError(f'--keep={keep}: from 1 on it is a whole number of rows')
@@ -253,6 +256,7 @@ def model_scores(task: PreferenceRows, rule: str) -> np.ndarray:
   found, norm = [], 0.0
   with jax.set_mesh(mesh):
     for name in names:
+      hf_classifier.check_writes(flags.FLAGS[name].value)
       loaded = policy_lib.load_checkpoint(flags.FLAGS[name].value, mesh)
       if kind == 'gradients':
         norm = row_scores.output_norm(*loaded[:2])

@@ -212,6 +212,8 @@ class Recipe:
     in miniature; of others they are the problems of `tiny`.
   config: an ordinary configuration of a method; nothing in it that --set cannot
     reach.
+  evaluated: the configuration of a row -> that of its evaluation, where
+    training cannot measure the table, as of a game; None: the same.
   rows: those that this package trains, by name. measured: released models that
     are measured only, by name, each with its command; the table of such a row
     is what the command prints. left_out: further rows of the
@@ -247,6 +249,7 @@ class Recipe:
   follows: str
   stop: str
   config: Callable[[Method], ExperimentConfig] | None = None
+  evaluated: Callable[[ExperimentConfig], ExperimentConfig] | None = None
   rows: Mapping[str, Row] = dataclasses.field(default_factory=dict)
   measured: Mapping[str, str] = dataclasses.field(default_factory=dict)
   average: str = ''
@@ -382,4 +385,6 @@ def experiment(paper: str, row: str) -> ExperimentConfig:
 def protocol(paper: str, row: str = '') -> ExperimentConfig:
   """The evaluation of a row, of the first by default, on all devices."""
   config = experiment(paper, row or first_row(paper))
+  if change := load(paper).evaluated:
+    config = change(config)
   return dataclasses.replace(config, mesh=MeshConfig())

@@ -12,6 +12,7 @@ from rl_jax.models.transformer import ModelConfig
 from rl_jax.tasks import (
   ChatTemplate,
   Mixture,
+  OpenedModes,
   PlainTemplate,
   PreferenceRows,
   QuestionAnswer,
@@ -108,7 +109,7 @@ def all_rows(
       for i, part in enumerate(given.parts)
     ]
     return [one for found in parts for one in found]
-  if isinstance(given, (RewardFunctions, WithTools)):
+  if isinstance(given, (OpenedModes, RewardFunctions, WithTools)):
     return all_rows(given.task, f'{path}.task')
   return []
 

@@ -283,6 +283,8 @@ def architecture(model: ModelConfig, vocab_size: int) -> ModelConfig:
     rope_scaling=None,
     tied_embeddings=True,
     max_positions=2048,
+    window=model.window if 0 in model.windowed else None,
+    windowed=(0,) if 0 in model.windowed else (),
   )
 
 

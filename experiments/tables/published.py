@@ -80,6 +80,8 @@ def _ours(recipe, column, lines) -> str:
     return 'no data'
   found = [_value(recipe, column, line['last']) for line in lines]
   values = 100 * np.asarray([value for value, _ in found])
+  if np.isnan(values).all():  # the table is of another command
+    return 'no data'
   low, high = intervals.mean_interval(values)
   if len(values) == 1:
     low, high = 100 * np.asarray(found[0][1])

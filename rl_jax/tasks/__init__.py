@@ -14,6 +14,7 @@ from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
 from rl_jax.tasks.environments.renamed_walks import RenamedWalks
+from rl_jax.tasks.environments.reworded import Reworded
 from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
@@ -27,6 +28,7 @@ from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
+from rl_jax.tasks.opened_modes import OpenedModes
 from rl_jax.tasks.preference_rows import PreferenceRows, StepRows
 from rl_jax.tasks.prompt_response import PromptResponse
 from rl_jax.tasks.python_function import PythonFunction
@@ -66,6 +68,7 @@ __all__ = [
   'MixturePart',
   'OpenEnv',
   'OpenSpiel',
+  'OpenedModes',
   'PlainTemplate',
   'PreferenceRows',
   'Program',
@@ -79,6 +82,7 @@ __all__ = [
   'Relabelled',
   'RenamedWalks',
   'RewardFunctions',
+  'Reworded',
   'RulePairs',
   'SetAverage',
   'StepRows',

@@ -17,6 +17,7 @@ from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
+from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
 from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
@@ -32,6 +33,7 @@ from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
+from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions

@@ -15,7 +15,7 @@ from rl_jax.learning.hidden_states import Forward
 from rl_jax.method import Method
 from rl_jax.models import transformer
 from rl_jax.rollouts.wrappers import ReflectedClones
-from rl_jax.tasks import MemoryWindow, OpenSpiel
+from rl_jax.tasks import MemoryWindow, OpenSpiel, Reworded
 from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import Environment
 from rl_jax.tasks.environments.base import EnvironmentTask, Reply
@@ -305,3 +305,26 @@ def test_long_contexts_are_attended_in_spans(plain_forward, tiny):
       np.testing.assert_allclose(
         found[b, start + 1 : end], expected[0, 1:], atol=2e-5
       )
+
+
+def test_a_turn_is_read_in_its_own_message(Played):
+  """E1: prompt and message only; what is drawn there is what is scored."""
+  task = Reworded(
+    KeyDoor(), message='{observation}', line='', opening='', closing=''
+  )
+  played = Played(task, TURNS, size=SIZE)
+  host, seen = played.host, 0
+  for row in range(len(host.length_B)):
+    told = played.episodes.shown()(row)['turns']
+    spoken = played.turn_texts(row, POLICY)
+    for k, tokens in enumerate(contexts(played, row)[1:], start=1):
+      ids = host.response_BT[row, tokens]
+      own = host.kind_BT[row, tokens] == POLICY
+      assert played.tokenizer.decode(ids[~own]) == told[k]['observation']
+      assert played.tokenizer.decode(ids[own]) == spoken[k]
+      seen += 1
+  assert seen > 10
+  own = host.kind_BT == POLICY
+  np.testing.assert_allclose(
+    logp_of(played)[own], host.logp_behaviour_BT[own], atol=2e-5
+  )

@@ -125,6 +125,7 @@ def test_scores_of_models(tmp_path, pool, capsys):
     ({'rule': 'random', 'model': 'x'}, 'random with --model: .* none'),
     ({'rule': 'joint_rank', 'difficulty': 'family'}, "row 0 has '.'"),
     ({'rule': 'joint_rank', 'difficulty': 'x'}, 'row 0 has None'),
+    ({'rule': 'length', 'keep': 'nan'}, '--keep=nan: it is above 0'),
     ({'rule': 'length', 'keep': 0.01}, '--keep=0.01 of 20 rows would keep 0'),
     ({'rule': 'length', 'keep': 2.5}, '--keep=2.5: from 1 on'),
     ({'rule': 'length', 'keep': 21.0}, 'of 20 rows would keep 21'),
