@@ -131,7 +131,7 @@ class Program(EnvironmentTask):
 
 
 class _Conversation:
-  """What an agent has said and heard, and the replies that it makes."""
+  """The words of an agent and of the policy, and the replies they make."""
 
   def __init__(self, task: Program, example: Example):
     self._task, self._example = task, example
