@@ -55,9 +55,9 @@ class _NoTokenizer:
   eos_ids = (0,)
 
   def encode(self, text: str, control: bool = False) -> list[int]:
-    """One token for every stop text."""
-    del text, control
-    return [0]
+    """One token that ends a response, for every stop text."""
+    del text
+    return [0] if control else []
 
   def merged(self, text: str) -> list[int]:
     """An empty list of ids."""

@@ -36,6 +36,7 @@ from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.refinements import Refinements
 from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
+from rl_jax.tasks.reward_identifiers import RewardIdentifiers
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.templates import (
   ChatTemplate,
@@ -82,6 +83,7 @@ __all__ = [
   'Relabelled',
   'RenamedWalks',
   'RewardFunctions',
+  'RewardIdentifiers',
   'Reworded',
   'RulePairs',
   'SetAverage',

@@ -101,3 +101,11 @@ def test_the_roofline_has_the_share_of_an_iteration(toy):
   assert evaluation.stage == 'evaluate'
   assert evaluation.flop == pytest.approx(0.3 * rollout.flop)
   assert evaluation.sent == pytest.approx(0.3e9)
+
+
+def test_stop_texts_need_no_tokenizer(toy):
+  """They end responses; the programs and their calls are described as ever."""
+  config = config_with(toy, SETTINGS)
+  rollout = dataclasses.replace(config.rollout, stop=('Problem:',))
+  stopped = dataclasses.replace(config, rollout=rollout)
+  assert abstract_run.evaluated(stopped) == abstract_run.evaluated(config)
