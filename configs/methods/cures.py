@@ -8,9 +8,9 @@ Change: against GRPO without KL, prompts are drawn by exp(sqrt(p (1 - p)) / t),
 Defaults: 4 samples, then 4 more a prompt on average, 12 at most
   (rollout.group_size=4); t 0.1 is ours.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
-  clip_high=0.2); SeqMeanTokenMean(); SpreadSampling(t=0.1, success='reward');
-  UncertaintyAllocation(confidence=0.95, coef=0.1, rounds=1, most=3, seeds=None,
-  rule='spread')
+  clip_high=0.2); SeqMeanTokenMean(); UncertaintyAllocation(confidence=0.95,
+  coef=0.1, rounds=1, most=3, rule='spread'); SpreadSampling(t=0.1,
+  success='reward')
 Headline: 3.3 and 4.8 points over GRPO, 1.5B and 7B.
 Evidence: verified in code (ZexuSun/CurES, by a digest), but for the norms of
   gradients, which are 1 here.
