@@ -40,6 +40,7 @@ import numpy as np
 from experiments.flags import configuration, outputs
 from rl_jax.data import row_selection
 from rl_jax.measures import row_scores
+from rl_jax.models.files import hf_classifier
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import PreferenceRows, RewardFunctions
@@ -97,9 +98,9 @@ def main(argv):
   del argv
   check_flags()
   records = read(_DATA.value)
-  task = PreferenceRows(path=_DATA.value)
-  score_N = scores(task, records)
+  task = PreferenceRows(path=_DATA.value, max_row_bytes=_MAX_ROW_BYTES)
   count = number(_KEEP.value, len(records))
+  score_N = scores(task, records)
   kept = row_selection.keep(score_N, count, _PART.value).tolist()
   outputs.write_rows(_OUT.value, (records[row] for row in kept))
   chosen = set(kept)
@@ -129,8 +130,9 @@ def main(argv):
 def described(records: Sequence[dict[str, Any]], name: str) -> Any:
   """The mean of the numbers in a field, or how often each text is there."""
   values = [record.get(name) for record in records]
-  if all(isinstance(x, (int, float)) for x in values):
-    return float(np.mean(values))
+  numbers = [x for x in values if isinstance(x, (int, float))]
+  if len(numbers) == len(values):
+    return float(np.mean(numbers))
   return dict(sorted(Counter(map(str, values)).items()))
 
 
@@ -175,6 +177,8 @@ def number(keep: float, total: int) -> int:
 
   Raises: ValueError if that is none of them, or more than there are.
   """
+  if not keep > 0:
+    raise ValueError(f'--keep={keep}: it is above 0')
   count = int(keep * total + 1e-9) if keep < 1 else int(keep)
   if count != keep and keep >= 1:
     raise ValueError(f'--keep={keep}: from 1 on it is a whole number of rows')
@@ -253,7 +257,9 @@ def model_scores(task: PreferenceRows, rule: str) -> np.ndarray:
   found, norm = [], 0.0
   with jax.set_mesh(mesh):
     for name in names:
-      loaded = policy_lib.load_checkpoint(flags.FLAGS[name].value, mesh)
+      source = str(flags.FLAGS[name].value)
+      hf_classifier.check_writes(source)
+      loaded = policy_lib.load_checkpoint(source, mesh)
       if kind == 'gradients':
         norm = row_scores.output_norm(*loaded[:2])
       found.append(

@@ -533,8 +533,8 @@ def _check_device_verifier(config: ExperimentConfig) -> None:
 
 # The first words of the names of metrics: WORD/NAME.
 METRIC_WORDS = (
-  *('batch', 'episode', 'evaluation', 'influence', 'policy', 'preference'),
-  *('reward', 'rollout', 'time', 'train', 'value'),
+  *('batch', 'calls', 'episode', 'evaluation', 'influence', 'policy'),
+  *('preference', 'reward', 'rollout', 'time', 'train', 'value'),
 )
 
 

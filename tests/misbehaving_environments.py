@@ -1,5 +1,7 @@
 """Environments that hang, flood, crash or return bad values; for workers."""
 
+import asyncio
+import contextlib
 import dataclasses
 import os
 import random
@@ -10,6 +12,7 @@ import time
 from rl_jax.tasks.base import TaskTraits
 from rl_jax.tasks.environments import (
   Ask,
+  AsyncEnvironment,
   Environment,
   EnvironmentTask,
   Reply,
@@ -88,6 +91,64 @@ class _Meeting(Echo):
       while time.process_time() < end:
         pass
     return super().step(word)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stateless(Misbehaving):
+  """A tool whose steps are noted in a file; 'slow FLAG' is slow only once."""
+
+  notes: str = ''
+  pure: bool = False
+  deterministic: bool = True
+  timeout_text: str = ''
+
+  @property
+  def traits(self):
+    """Fields."""
+    return TaskTraits(
+      stateless=True,
+      pure=self.pure,
+      deterministic=self.deterministic,
+      timeout_text=self.timeout_text,
+    )
+
+  def make(self, example):
+    """A tool."""
+    return _Tool(self.notes)
+
+
+class _Tool(Environment):
+  def __init__(self, notes):
+    self._notes, self._how = notes, 'nothing'
+
+  def reset(self, seed):
+    """Says nothing that depends on the process."""
+    self._how = 'reset'
+    return Reply('begins\n')
+
+  def continue_after(self, actions):
+    """Remembers that there was no reset."""
+    self._how = 'continued'
+
+  def step(self, action):
+    """Also 'own', which no two processes answer alike."""
+    if self._notes:
+      with open(self._notes, 'a') as file:
+        file.write(f'{action}\n')
+    word, *rest = action.split()
+    if word == 'slow':
+      try:
+        os.close(os.open(rest[0], os.O_CREAT | os.O_EXCL))
+      except FileExistsError:
+        return Reply(f'{word}\n')
+      time.sleep(float(rest[1]))
+      return Reply(f'{word}\n')
+    if word == 'own':
+      time.sleep(0.0 if len(rest) < 2 else float(rest[1]))
+      return Reply(f'{os.getpid()}\n')
+    if word in MISBEHAVIOUR:
+      return MISBEHAVIOUR[word](*rest)
+    return Reply(f'{action}\n', info={'how': self._how})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -391,3 +452,82 @@ MISBEHAVIOUR = {
   'once': lambda path: _once(path, lambda: time.sleep(300)),
   'unsteady': lambda: Reply(f'{os.getpid()}'),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Waits(EnvironmentTask):
+  """Coroutines or blocking calls that share a process."""
+
+  workers: str = 'asyncio'
+  global_random: bool = False
+  alphabet = LETTERS
+
+  @property
+  def traits(self):
+    """Fields."""
+    return TaskTraits(workers=self.workers, global_random=self.global_random)
+
+  def make(self, example):
+    """An echo that waits."""
+    return _Waiting() if self.workers == 'asyncio' else _Blocking()
+
+
+class _Counted:
+  """Echoes with its own generator; `meet COUNT` waits for so many others."""
+
+  def begin(self, seed):
+    """A draw."""
+    self.random, self.steps = random.Random(seed), 0
+    return Reply(f'{seed} {self.random.random():.3f}\n')
+
+  def echo(self, action):
+    """A draw, with the number of the step."""
+    self.steps += 1
+    word = action.split()[0]
+    if word in MISBEHAVIOUR:
+      return MISBEHAVIOUR[word]()
+    said = f'{self.steps}:{action}:{self.random.random():.3f}\n'
+    return Reply(said, done=action == 'done')
+
+
+class _Waiting(AsyncEnvironment, _Counted):
+  async def reset(self, seed):
+    """Does not wait."""
+    return self.begin(seed)
+
+  async def step(self, action):
+    """`sleep`, `swallow` and `stubborn` are beyond every limit."""
+    word, *rest = action.split()
+    if word == 'meet':
+      _MEETING.append(self)
+      while len(_MEETING) < int(rest[0]):
+        await asyncio.sleep(0.01)
+    if word == 'sleep':
+      await asyncio.sleep(300)
+    if word == 'swallow':
+      with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(300)
+    while word == 'stubborn':
+      with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(300)
+    return self.echo(action)
+
+
+class _Blocking(Environment, _Counted):
+  def reset(self, seed):
+    """Does not wait."""
+    return self.begin(seed)
+
+  def step(self, action):
+    """`meet` and `sleep` block a thread."""
+    word, *rest = action.split()
+    if word == 'meet':
+      _MEETING.append(self)
+      while len(_MEETING) < int(rest[0]):
+        time.sleep(0.01)
+    if word == 'sleep':
+      time.sleep(300)
+    return self.echo(action)
+
+
+_MEETING = []  # of this process

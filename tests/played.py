@@ -17,6 +17,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
+from rl_jax.verification.pool import VerifierConfig
 from rl_jax.verification.sessions import SessionPool
 
 N, G, T = 3, 4, 32
@@ -56,6 +57,7 @@ class Played:
     seed=1,
     partners=NO_PARTNERS,
     on_timeout='invalid',
+    failed_share=1.0,
     **sampling,
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -89,7 +91,9 @@ class Played:
       turns,
       pool,
       partners=partners,
-      on_timeout=on_timeout,
+      settings=VerifierConfig(
+        on_turn_timeout=on_timeout, failed_share=failed_share
+      ),
     )
     try:
       prompts = EpisodePrompts(

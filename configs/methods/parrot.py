@@ -12,7 +12,9 @@ Pieces: ComponentScale(components=('outcome', 'format'), weights=(1.0, 1.0),
   over='batch'); PPOClip(clip_low=0.2, clip_high=0.2); KLPenalty(coef=0.001,
   estimator='k3'); SeqMeanTokenMean()
 Headline: unverified.
-Evidence: reconstructed (abstract; there the prompt names the reward).
+Evidence: reconstructed (abstract). With parrot@identified each sample counts
+  for the reward that its prompt names, as there; tasks.RewardIdentifiers
+  writes the names.
 Command: python -m experiments.train --config=configs/countdown.py
   --method=parrot
 """
@@ -26,6 +28,7 @@ VARIANTS = {
     "credit.ComponentScale.over='group'",
     "credit.ParetoFront.over='group'",
   ),
+  'identified': ("credit=(OwnComponent(), ParetoFront(over='batch'))",),
 }
 
 

@@ -1,8 +1,7 @@
 """World judged: families that a scripted judge rewards, which may be wrong.
 
   python -m experiments.train --config=configs/worlds/judged.py --method=grpo
-    --set=model.path=runs/judges/warm --set=judges.0.template=...
-    --workdir=runs/judged
+    --set=model.path=runs/judges/warm --workdir=runs/judged
 The judge is worlds.fallible_judge: its template says at which rate it errs and
 whether it is fooled. The reward is its verdict only; `outcome`, which the
 evaluation counts, is the truth. configs/pipelines/judges.py makes the start and

@@ -222,7 +222,7 @@ class EXP3(Actor):
   weights of rewards: estimates are too low, most for rare arms.
   """
 
-  arms: int = ranged(5, 2, static=True)
+  arms: int = ranged(5, 1, static=True)
   rate: float = ranged(2.0, 0.0)
   rounds: float = ranged(100.0, 1.0)
   norm: float = ranged(1.0, 0.0, open_low=True)

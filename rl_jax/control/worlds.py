@@ -218,9 +218,10 @@ class Experts(World):
   """Sequences of losses in [0, 1] that do not depend on what is played.
 
   The last losses of all K actions are observed, 0 at first, and the reward is
-  minus the loss. sequences: 'random' are uniform; 'switching' have a best
-  action that changes after every `period` steps; 'alternating' have losses 1
-  and 0 in turn, each with a hidden offset; 'mixed' is one of the three.
+  minus the loss. sequences: 'random' are means of U[0, 1] and of a hidden mean
+  of every action; 'switching' have a best action that changes after every
+  `period` steps; 'alternating' have losses 1 and 0 in turn, each with a hidden
+  offset; 'mixed' is one of the three.
   """
 
   arms: int = ranged(2, 2, static=True)
@@ -243,7 +244,7 @@ class Experts(World):
 
   def losses(self, key: Array) -> Array:
     """A sequence [T, K]."""
-    kind_key, first, second = jax.random.split(key, 3)
+    kind_key, first, second, third = jax.random.split(key, 4)
     shape = self.steps, self.arms
     uniform_TK = jax.random.uniform(first, shape)
     time_T = jnp.arange(self.steps)
@@ -251,13 +252,14 @@ class Experts(World):
     best_S = jax.random.randint(second, (spans,), 0, self.arms)
     best_T = best_S[time_T // self.period]
     turn_T = (time_T + best_S[0]) % self.arms
+    mean_1K = jax.random.uniform(third, (1, self.arms))
     arm_1K = jnp.arange(self.arms)[None]
 
     def noisy(loss_TK):
       return (1 - self.noise) * loss_TK + self.noise * uniform_TK
 
     every = {
-      'random': uniform_TK,
+      'random': (uniform_TK + mean_1K) / 2,
       'switching': noisy(1.0 * (arm_1K != best_T[:, None])),
       'alternating': noisy(1.0 * (arm_1K == turn_T[:, None])),
     }

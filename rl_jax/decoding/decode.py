@@ -4,10 +4,10 @@ A row is in one slot from its first token to its last. With fewer slots than
 rows the others wait: when an eighth of the slots is free, as many waiting rows
 take them. When none waits and the slots that are still in use fit into the next
 smaller batch, only they continue, in that. Where attention reads all places,
-many rows begin in a cache for a quarter of the tokens, and get room for all when
-it is full or few of them are left. All widths are part of one program and nothing waits for the host. What a
-row draws depends on its own counters (randomness.py), so that none of this
-changes a token (tier E2).
+many rows begin in a cache for a quarter of the tokens, and get room for all
+when it is full or few of them are left. All widths are part of one program and
+nothing waits for the host. What a row draws depends on its own counters
+(randomness.py), so that none of this changes a token (tier E2).
 """
 
 from collections.abc import Callable, Sequence

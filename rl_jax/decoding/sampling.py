@@ -110,13 +110,14 @@ def sample_token(
   target_B = uniform_B * total_B
   k_B = _first_above(mass.mass_BK, running_BK, target_B)
   before_B = jnp.where(k_B > 0, _pick(running_BK, k_B - 1), 0.0)
-  logits_BC, inside_B = _pick(logits_BKC, k_B), target_B - before_B
-  most_B = mass.peak_B
+  logits_BC, most_B = _pick(logits_BKC, k_B), mass.peak_B
   if mass.top_BK is not None:  # masses in the block are below its own maximum
     most_B = _pick(mass.top_BK, k_B)
-    inside_B *= jnp.exp(mass.peak_B - most_B)
   mass_BC = jnp.exp(logits_BC - most_B[:, None])
   running_BC = jnp.cumsum(mass_BC, axis=-1)
+  inside_B = target_B - before_B
+  if mass.top_BK is not None:
+    inside_B *= jnp.exp(mass.peak_B - most_B)
   c_B = _first_above(mass_BC, running_BC, inside_B)
   logp_B = _pick(logits_BC, c_B) - mass.peak_B - jnp.log(total_B)
   return (k_B * block + c_B).astype(jnp.int32), logp_B

@@ -9,6 +9,7 @@ say after the rows.
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import functools
+import socket
 import time
 from typing import Any
 
@@ -37,8 +38,9 @@ from rl_jax.tasks.environments.base import (
   seed_of,
 )
 from rl_jax.types import Trajectories
-from rl_jax.verification.pool import Outcome
+from rl_jax.verification.pool import Outcome, VerifierConfig
 
+DEFAULTS = VerifierConfig()
 OPPONENT = 'opponent'  # the named policy that plays against the policy
 
 
@@ -105,8 +107,8 @@ class EpisodeRunner(Journaled):
 
   journal: of a SessionPool.
   stop: what ends a turn. partners: whom environments may ask. judged: whether
-  judges read episodes, of which all processes then know the texts. on_timeout:
-  see VerifierConfig.on_turn_timeout.
+  judges read episodes, of which all processes then know the texts.
+  settings: what happens to calls that fail.
   """
 
   def __init__(
@@ -119,14 +121,15 @@ class EpisodeRunner(Journaled):
     turns: TurnConfig,
     partners: Partners = NO_PARTNERS,
     judged: bool = False,
-    on_timeout: str = 'invalid',
+    settings: VerifierConfig = DEFAULTS,
   ):
     super().__init__(journal)
     self._task = task
     self._turns, self._stop, self._partners = turns, stop, partners
-    self._judged, self._on_timeout = judged, on_timeout
+    self._judged, self._settings = judged, settings
     self._format = turn_format(task, tokenizer, turns)
     self._players = task.traits.players
+    self._timeout_text = task.traits.stateless and task.traits.timeout_text
     self._rounds = 0
     self._rows: list[Player] = []  # of this process, in the last round
     self._first = 0  # of them
@@ -190,6 +193,7 @@ class EpisodeRunner(Journaled):
     self._exchange(engine, sides, own)
     self._records = gathered([self._record(player) for player in self._rows])
     self._live_B = None if recorded is None else recorded.live_B
+    self._check_share()
     first = sides[0]
     marks = (first.turn_BT, first.context_BT)
     return self._finished(engine, traj, first.playing, marks, examples)
@@ -251,6 +255,26 @@ class EpisodeRunner(Journaled):
       found.append(Outcome(total, *(record['lost'] or ())))
     return found
 
+  def _check_share(self):
+    """Raises RuntimeError if too many rows have failed: nothing will answer.
+
+    Those that could not be repeated, as of a run that continues, do not count.
+    """
+    rows = list(filter(self._takes_part, range(len(self._records))))
+    failures = {row: self._records[row]['failure'] for row in rows}
+    counted = {r: x for r, x in failures.items() if x and x[0] != 'mismatch'}
+    share = self._settings.failed_share
+    if len(counted) <= share * len(rows):
+      return
+    first, (kind, detail) = next(iter(counted.items()))
+    hosts = processes.gather(socket.gethostname())
+    host = hosts[first * len(hosts) // len(self._records)]
+    raise RuntimeError(
+      f'{type(self._task).__name__}: {len(counted)} of {len(rows)} episodes of '
+      f'a round have failed, more than verifier.failed_share = {share}; the '
+      f'first is row {first} on host {host}, {kind}: {detail}'
+    )
+
   def _takes_part(self, row):
     return self._live_B is None or self._live_B[row]
 
@@ -274,6 +298,7 @@ class EpisodeRunner(Journaled):
     rows = filter(self._takes_part, range(len(self._records)))
     return {
       **episode_metrics([self._records[row] for row in rows]),
+      **{f'calls/{x}': float(n) for x, n in self._journal.made_again().items()},
       'time/environment_seconds': self._seconds,
       **self._partners.metrics(),
     }
@@ -313,7 +338,8 @@ class EpisodeRunner(Journaled):
             P,
             failure=failure,
             rewrites=self._task.traits.rewrites,
-            on_timeout=self._on_timeout,
+            on_timeout=self._settings.on_turn_timeout,
+            timeout_text=self._timeout_text,
           )
         seats[-1].append(Player(games[place], role))
     return seats

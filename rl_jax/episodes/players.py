@@ -26,6 +26,7 @@ class Episode:
   of partners are among them. cut: it ended at a limit of the policy's own.
   rewrites: whether replies may forget. on_timeout: 'wrong' if a turn that takes
   too long, or ends its process, ends the episode; `lost` is then how.
+  timeout_text: the observation in place of one that takes too long; '': none.
   """
 
   key: tuple[int, int]
@@ -40,6 +41,7 @@ class Episode:
   rewrites: bool = False
   on_timeout: str = 'invalid'
   lost: tuple[str, str] | None = None  # kind, detail
+  timeout_text: str = ''
 
   def request(self) -> Request:
     """The next call: of its newest action."""
@@ -72,13 +74,21 @@ class Episode:
   def _miss(self, kind, detail):
     """Notes that nothing was said: to a turn of the policy that is its end."""
     acted = any(role != PARTNER for role in self.roles)
+    if self.timeout_text and kind == 'timeout' and acted:
+      info = {'timeout': detail}
+      self._say(Reply(self.timeout_text, info=info), kind)
+      return
     if self.on_timeout == 'invalid' or kind not in LOST or not acted:
       self.failure = (kind, detail)
       return
     self.lost = (kind, detail)
     nothing = '' if self.players == 1 else ('',) * self.players
     end = Reply(nothing, acting=self.said[-1]['acting'], done=True)
-    self.said.append(session_host.check_reply(end, kind))
+    self._say(end, kind)
+
+  def _say(self, reply, kind):
+    """Notes a reply that no environment has made."""
+    self.said.append(session_host.check_reply(reply, kind))
     self.prints.append(session_host.fingerprint(self.said[-1]))
 
   def fail(self, text: str) -> None:

@@ -123,7 +123,8 @@ def estimate(
     activations=sizes.activations(),
     layer=sizes.layer(),
     logits=sizes.logits(),
-    sampler_weights=sizes.policies * _sampler_weights(model, mesh, kept),
+    sampler_weights=sizes.policies
+    * (_sampler_weights(model, mesh, kept) or sizes.cut_layers()),
     cache=sizes.cache() + draft_cache,
     scratch=sizes.scratch(),
     rollout=_rollout_bytes(config, sizes.widened),

@@ -31,7 +31,9 @@ MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 ROUTED_COPIES = 4  # states sorted by expert, before and after; cotangents
 STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
-SAMPLING_COPIES = 3  # logits, and twice those at the temperature
+SAMPLING_COPIES = 3  # logits, and twice those at the temperature; not on GPU
+TPU_LANES = 128
+PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 5  # hidden units of prompts
 
 
 def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
@@ -191,11 +193,17 @@ class Sizes:
     m = self.model
     if m.compute_dtype == m.param_dtype and not self.gathered:
       return 0
+    return 2 * self._layer_numbers * self.itemsize
+
+  @property
+  def _layer_numbers(self) -> int:
+    """Weights of one layer, in a model with experts of all of the device."""
+    m = self.model
     attention = m.width * m.head_size * 2 * (self.heads + self.kv_heads)
     mlp = 3 * m.width * self.mlp
-    if self._routed:  # all experts of the device
+    if self._routed:
       mlp = 3 * m.width * m.mlp_size * self.experts
-    return 2 * (attention + mlp) * self.itemsize
+    return attention + mlp
 
   def _scores(self, rows: int, S: int) -> int:
     """Scores of plain attention that a layer holds of one head."""
@@ -239,7 +247,10 @@ class Sizes:
     if not self.rollout:
       return 0
     m, rows = self.model, self._sampled_rows
-    token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
+    head_size = m.head_size
+    if self._on_tpu:  # numbers lie in rows of 128
+      head_size = -(-head_size // TPU_LANES) * TPU_LANES
+    token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
     token *= self.policies
     if self.cache_tokens and self.drafts is None and not self.episodes:
       return self._pool() * token
@@ -288,29 +299,92 @@ class Sizes:
     return places + sum(own) * self.prompt
 
   def scratch(self) -> int:
-    """The larger of prefill and of the logits of one decoding step."""
+    """Returns what sampling holds beside its weights and the cache.
+
+    That is the logits of a step and, on TPU, one matrix of every layer in a
+    second layout; or, where it is more, what lies there before the first step,
+    less the cache.
+    """
+    rows = min(self.slots or self._sampled_rows, self._sampled_rows)
+    if self.drafts is not None:
+      rows *= self.drafts.width(rows) + 1
+    logits = self.policies * rows * self.model.vocab_size * 4
+    if self.model.platform.is_cpu:
+      return max(self._prefill(), SAMPLING_COPIES * logits)
+    if self._on_tpu:
+      before = self.policies * self._passing_prompts()
+      step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
+    else:
+      turned = self.policies * self._turned_weights() + logits
+      before = max(self.policies * self._passing_prompts(), turned)
+      step = logits
+    return max(step, before - self.cache())
+
+  @property
+  def _on_tpu(self) -> bool:
+    return self.model.platform.name == 'tpu'
+
+  def _mlp_matrices(self) -> int:
+    """One of the three matrices of the MLP, of all layers."""
+    m = self.model
+    numbers = m.width * self.mlp
+    if self._routed:
+      numbers = m.width * m.mlp_size * self.experts
+    return m.num_layers * numbers * self.itemsize
+
+  def _prefill(self) -> int:
+    """Returns what the prompts need beside the weights, on CPU."""
     prompts = self.rollout * self.prompt
     columns = self.prompt
     if columns > attention_lib.WHOLE_QUERIES:
       columns = attention_blocks.block_size(columns)
     scores = SCORE_COPIES * self.rollout * columns**2 * self.heads * 4
-    prefill = max(
+    return max(
       scores if self.model.attention == 'plain' else 0,
       prompts * self._mlp_numbers(ROUTED_COPIES // 2) * self.itemsize,
     )
-    rows = self._sampled_rows
-    rows = min(self.slots or rows, rows)
-    if self.drafts is not None:
-      rows *= self.drafts.width(rows) + 1
-    logits = SAMPLING_COPIES * rows * self.model.vocab_size * 4
-    return max(prefill, logits * self.policies) + self._turned_embeddings()
 
-  def _turned_embeddings(self) -> int:
-    """A second layout of the table, which XLA for GPU makes for products."""
+  def _passing_prompts(self) -> int:
+    """Returns what prompts need on accelerators beside the weights of layers.
+
+    The table of tokens and the last matrix are not gathered yet.
+    """
     m = self.model
-    if not m.tied_embeddings or m.platform.name not in ('cuda', 'rocm'):
+    copies = PREFILL_COPIES_ON_TPU if self._on_tpu else PREFILL_COPIES
+    numbers = 2 * m.width + copies * self.mlp + 2 * self._routed
+    numbers += (self.heads + 2 * self.kv_heads) * m.head_size
+    numbers += 2 * m.num_layers * self.kv_heads * m.head_size  # the cache
+    tokens = self.rollout * self.prompt
+    return (tokens * numbers - self._table) * self.itemsize
+
+  def _turned_weights(self) -> int:
+    """Returns what XLA for GPU makes of the weights that it samples with.
+
+    The weights of each layer are cut out of those of all, while these are still
+    there, and the table has a second layout for products. These are not there
+    together. Weights that are not copied before count as `cut_layers`.
+    """
+    m = self.model
+    table = self._table * m.tied_embeddings * self.itemsize
+    cut = self.cut_layers()
+    return max(table - cut, 0) if cut else max(table, self._layers())
+
+  def cut_layers(self) -> int:
+    """Weights of layers that sampling on GPU cuts out of the trainer's own."""
+    m = self.model
+    copied = m.compute_dtype != m.param_dtype or self.gathered
+    if copied or m.platform.is_cpu or self._on_tpu:
       return 0
-    return self.policies * self.vocab * m.width * self.itemsize
+    return self._layers()
+
+  def _layers(self) -> int:
+    """Weights of all layers in the compute dtype."""
+    return self.model.num_layers * self._layer_numbers * self.itemsize
+
+  @property
+  def _table(self) -> int:
+    """Numbers of the embeddings."""
+    return self.vocab * self.model.width
 
 
 def sampling_policies(method: Method) -> int:

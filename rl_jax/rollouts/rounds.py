@@ -16,6 +16,7 @@ _SUMS = frozenset(
   (
     *('episode/cut_observations', 'episode/mismatches'),
     *('episode/failed_resets', 'episode/questions'),
+    *('calls/timeouts', 'calls/retries', 'calls/hedged'),
     *('time/environment_seconds', 'time/partner_seconds'),
     *('calls/timeouts', 'rollout/waited_for'),
   )

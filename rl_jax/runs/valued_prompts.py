@@ -15,6 +15,7 @@ from rl_jax.models import params as params_lib
 from rl_jax.pieces.selection.prompt_value import candidates, mean_success
 from rl_jax.rollouts.prompts import PromptSet
 from rl_jax.runs.policy import Policy
+from rl_jax.runtime import processes
 from rl_jax.types import Array, GroupSummary
 
 
@@ -36,6 +37,12 @@ class ValuedSelector:
     policy: Policy,
     key: jax.Array,
   ):
+    """Raises ValueError in a run of several processes."""
+    if processes.count() > 1:
+      raise ValueError(
+        f'method.selector: {type(selector).__name__} has a model of prompts on '
+        f'one process, and there are {processes.count()}'
+      )
     self._selector, self._prompts = selector, prompts
     self._key = randomness.purpose_key(key, randomness.SELECTION)
     model = dataclasses.replace(

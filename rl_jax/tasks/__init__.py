@@ -9,6 +9,7 @@ from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.memory_window import MemoryWindow
 from rl_jax.tasks.environments.mini_grid import MiniGrid
+from rl_jax.tasks.environments.open_env import OpenEnv
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
@@ -35,6 +36,7 @@ from rl_jax.tasks.question_answer import QuestionAnswer
 from rl_jax.tasks.refinements import Refinements
 from rl_jax.tasks.relabelled import Relabelled
 from rl_jax.tasks.reward_functions import RewardFunctions
+from rl_jax.tasks.reward_identifiers import RewardIdentifiers
 from rl_jax.tasks.rule_pairs import RulePairs
 from rl_jax.tasks.templates import (
   ChatTemplate,
@@ -65,6 +67,7 @@ __all__ = [
   'MiniGrid',
   'Mixture',
   'MixturePart',
+  'OpenEnv',
   'OpenSpiel',
   'OpenedModes',
   'PlainTemplate',
@@ -80,6 +83,7 @@ __all__ = [
   'Relabelled',
   'RenamedWalks',
   'RewardFunctions',
+  'RewardIdentifiers',
   'Reworded',
   'RulePairs',
   'SetAverage',

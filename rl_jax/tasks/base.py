@@ -13,7 +13,7 @@ import sys
 from typing import Any, ClassVar, Protocol
 
 from rl_jax import checks, user_modules
-from rl_jax.tasks.episodes import DeviceReply, Environment
+from rl_jax.tasks.episodes import AsyncEnvironment, DeviceReply, Environment
 
 SPLITS = ('train', 'validation', 'test')
 OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
@@ -108,6 +108,21 @@ class TaskTraits:
   # mismatch, with its process and in a run that continues within it; methods
   # that repeat episodes are refused. `reset` must depend on its seed only.
   deterministic: bool = True
+  # Of episodes: a step depends on the example and its own action only, see
+  # Environment.continue_after. It is then made in any process, and repeated by
+  # none; also with deterministic = False an episode outlives its process.
+  stateless: bool = False
+  # Of stateless, deterministic episodes: a step changes nothing anywhere, so
+  # that one that is slow may be made a second time while the first one runs.
+  pure: bool = False
+  # Of episodes: 'process' makes one call of a process at a time; 'asyncio' runs
+  # calls that are `async def` in an event loop, for thousands of episodes;
+  # 'thread' runs blocking calls that may share a process. The last two need
+  # global_random = False.
+  workers: str = 'process'
+  # Of stateless episodes: what the policy reads in place of the observation of
+  # a step that took too long; '': verifier.on_turn_timeout says how it ends.
+  timeout_text: str = ''
   needs_workers: bool = False  # a call of the reward may not end
   reward_seconds: float = 0.0  # how long its own limits let a call take
   clusters: bool = False  # rewards have the component `cluster_id`
@@ -131,11 +146,20 @@ def merged(
     rewrites=any(one.rewrites for one in traits),
     global_random=any(one.global_random for one in traits),
     deterministic=all(one.deterministic for one in traits),
+    stateless=all(one.stateless for one in traits),
+    pure=all(one.pure for one in traits),
+    workers=_common([one.workers for one in traits]) or 'process',
+    timeout_text=_common([one.timeout_text for one in traits]),
     needs_workers=any(one.needs_workers for one in traits),
     reward_seconds=max((one.reward_seconds for one in traits), default=0.0),
     clusters=any(one.clusters for one in traits),
     modes={},
   )
+
+
+def _common(texts):
+  """The text that all share, else ''."""
+  return texts[0] if len(set(texts)) == 1 else ''
 
 
 # Names of methods and attributes in earlier versions -> those of today.
@@ -312,7 +336,7 @@ class Task(user_modules.NamesCode, abc.ABC):
   def start(self, example: Example) -> Environment:
     """The episode of `make`; TypeError for what is not an Environment."""
     episode = self.make(example)
-    if not isinstance(episode, Environment):
+    if not isinstance(episode, Environment | AsyncEnvironment):
       name = type(episode).__name__
       raise TypeError(
         f'{type(self).__name__}.make returned {name}, not an Environment: '

@@ -133,6 +133,12 @@ class Environment(abc.ABC):
     After a reply that asks a partner: its answer.
     """
 
+  def continue_after(self, actions: tuple[str, ...]) -> None:  # noqa: B027
+    """Begins after these actions, which are not made again.
+
+    In place of `reset`, for tasks with the trait `stateless`.
+    """
+
   def close(self) -> None:  # noqa: B027, most have nothing to end
     """Ends the episode, as a process or a file may need it."""
 
@@ -151,3 +157,26 @@ class Environment(abc.ABC):
 
 
 _MEMBERS = tuple(checks.own_names(Environment))
+
+
+class AsyncEnvironment(abc.ABC):
+  """Base of an episode whose `reset` and `step` are `async def`.
+
+  With the traits workers = 'asyncio' and global_random = False thousands of
+  them wait in one process. They draw from their own generators and never block
+  the event loop that they share.
+  """
+
+  @abc.abstractmethod
+  async def reset(self, seed: int) -> Reply:
+    """Begins; the same seed has the same first observation, always."""
+
+  @abc.abstractmethod
+  async def step(self, action: str) -> Reply:
+    """Answers an action; it is cancelled at the time limit."""
+
+  def continue_after(self, actions: tuple[str, ...]) -> None:  # noqa: B027
+    """Begins after these actions, see Environment."""
+
+  async def close(self) -> None:  # noqa: B027, most have nothing to end
+    """Ends the episode."""

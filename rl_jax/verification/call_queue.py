@@ -11,6 +11,7 @@ import dataclasses
 import json
 import math
 from multiprocessing import connection as connection_lib
+import operator
 import pickle
 import time
 from typing import Any
@@ -20,10 +21,11 @@ from rl_jax.verification.window import Window
 
 _MAX_CHUNK = 32
 _CHUNK_SECONDS = 0.01  # what a worker may be given at once, if it grows
-_MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
+MAX_REPLY_BYTES = 1 << 20  # a worker with a larger reply is killed
 _MAX_RESTARTS = 3  # of the nursery without an answer, if no call is to blame
 _MAX_DEATHS = 2  # of the nursery while a call was made
 _PATIENCE = 0.02  # seconds before an episode leaves a busy worker
+_HEDGED_FROM = 8  # calls of a kind, of which the mean is known then
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,14 @@ class Call:
   spared: bool = False  # it was made again, see Closing
   answered: Worker | None = None
   deaths: int = 0  # of the nursery while it was made
+  done: bool = False
+  twin: 'Call | None' = None  # the same call, made once more
+  is_copy: bool = False  # it is the second of the two
+  # Of calls of a worker that makes several at once:
+  began: float = 0.0
+  cancelled: float = 0.0  # when
+  is_confirmed: bool = False  # the worker has heard that it was cancelled
+  is_alone: bool = False  # no other one runs beside it
 
 
 @dataclasses.dataclass
@@ -81,14 +91,19 @@ class Rules:
     ValueError or TypeError.
   failed: (kind, detail) -> the result of a call that was lost.
   over: result -> whether its episode has ended.
+  same: (result, result) -> whether two answers of a call are the same.
   movable: whether another worker may repeat an episode.
+  hedged: whether a call that takes more than twice the mean of its kind is made
+    once more, of which the first answer counts.
   limits: calls of a kind that run at once. rates: that begin in a second.
   """
 
   parse: Callable[..., tuple[int, Any]]
   failed: Callable[[str, str], Any]
   over: Callable[[Any], bool] = bool
+  same: Callable[[Any, Any], bool] = operator.eq
   movable: bool = False
+  hedged: bool = False
   limits: Mapping[str, int] = dataclasses.field(default_factory=dict)
   rates: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
@@ -109,13 +124,18 @@ class CallQueue:
     self._window = Window(crew.num_workers) if crew.grows else None
     self._next: dict[str, float] = {}  # when a call of a kind may begin
     self._seconds = 0.0  # that a call takes, the mean of the newest
+    self._taken: dict[str, tuple[int, float]] = {}  # calls, seconds, by kind
+    self._left = 0  # calls that are not complete
     self._restarts = 0
+    self.counts: collections.Counter[str] = collections.Counter()
+    self.unequal: list[Call] = []  # of which two answers differ
     self.late_strays = 0
     self.failed_closes: list[tuple[str, str]] = []  # what, how
 
   def submit(self, call: Call) -> None:
     """Puts a call into the queue."""
     call.submitted = time.monotonic()
+    self._left += 1
     self._wait(call)
 
   def poll(self, timeout: float | None) -> list[Call]:
@@ -128,8 +148,10 @@ class CallQueue:
     try:
       if self._waiting and not self._crew.workers:
         self._restart()
-      while not self._done and (self._waiting or self._busy()):
+      while not self._done and self._left:
         self._hand_out()
+        if self._rules.hedged:
+          self._hedge()
         left = max(0.0, end - time.monotonic())
         self._listen(left)
         if not left:
@@ -137,7 +159,7 @@ class CallQueue:
     except BaseException:
       # Busy workers would reply to the next call: start new ones there.
       self._crew.close()
-      self._waiting, self._done = [], []
+      self._waiting, self._done, self._left = [], [], 0
       self._homes.clear()
       self._restarts = 0
       raise
@@ -180,7 +202,7 @@ class CallQueue:
   def _hand_out(self):
     """Gives idle workers what they can make, the oldest first."""
     now = time.monotonic()
-    running = collections.Counter(w.kind for w in self._busy())
+    running = self._running()
     for call in list(self._waiting):
       if self._window and running.total() >= self._window.size:
         self._window.look(self._busy(), now)
@@ -193,11 +215,19 @@ class CallQueue:
       if self._all_busy():
         return
 
+  def _running(self) -> collections.Counter[str]:
+    """Calls that run, by kind."""
+    return collections.Counter(worker.kind for worker in self._busy())
+
   def _all_busy(self):
     """Returns whether no worker is idle and none can be added."""
     workers = self._crew.workers
     full = len(workers) >= self._crew.num_workers
-    return full and all(worker.pending for worker in workers)
+    return full and not any(map(self._idle, workers))
+
+  def _idle(self, worker: Worker) -> bool:
+    """Returns whether the worker can make a call now."""
+    return not worker.pending
 
   def _is_due(self, kind, running, now):
     most = self._rules.limits.get(kind, math.inf)
@@ -206,7 +236,7 @@ class CallQueue:
   def _worker_for(self, call, now):
     """An idle worker that makes the call next, or None."""
     home = self._homes.get(call.episode)
-    if home is not None:
+    if home is not None and not call.is_copy:
       if not home.worker.pending:
         return home.worker
       # Repeating it costs what it has taken: twice that is the most it loses.
@@ -244,12 +274,13 @@ class CallQueue:
 
   def _give(self, worker, calls):
     """Returns whether the worker has them."""
-    if worker.connection.poll():  # a late reply, or its end
+    if not worker.pending and worker.connection.poll():  # late, or its end
       self._late(worker)
       self._replace(worker)
       return False
     messages, now = [], time.monotonic()
-    self._forget_numbers(worker)
+    if not worker.pending:
+      self._forget_numbers(worker)
     for number, call in enumerate(calls, self._crew.numbers(len(calls))):
       self._drop(call)
       self._numbers[number] = worker.given[number] = call
@@ -271,6 +302,9 @@ class CallQueue:
     """Returns (episodes to end first,) for a call of an episode, else ()."""
     if call.episode is None:
       return ()
+    if call.is_copy:  # the episode lives elsewhere
+      worker.ends.append(call.episode)
+      return ([],)
     home = self._homes.get(call.episode)
     if home is not None and home.worker is not worker:
       self._leave(call.episode)
@@ -293,6 +327,8 @@ class CallQueue:
         ends.append(now + self._window.seconds)
       elif busy and self._rules.movable:
         ends.append(now + _PATIENCE)
+    if self._rules.hedged:
+      ends += [x for w in busy.values() if (x := self._slow_at(w)) > now]
     wait = max(0.0, min([now + most, *ends]) - now)
     if not busy:
       time.sleep(min(wait, 1.0))
@@ -311,7 +347,7 @@ class CallQueue:
 
   def _read(self, worker):
     try:
-      reply = json.loads(worker.connection.recv_bytes(_MAX_REPLY_BYTES))
+      reply = json.loads(worker.connection.recv_bytes(MAX_REPLY_BYTES))
       number, outcome = self._rules.parse(*reply)
     except (EOFError, OSError, ValueError, TypeError, RecursionError) as error:
       self._fail(worker, 'died', f'the worker process ended ({error!r})')
@@ -326,15 +362,21 @@ class CallQueue:
     else:
       self._answered(worker, outcome, now)
 
-  def _answered(self, worker, outcome, now):
-    call = worker.pending.pop(next(iter(worker.pending)))
+  def _answered(self, worker, outcome, now, number=None):
+    """number: of the call, None: the first one."""
+    first = next(iter(worker.pending)) if number is None else number
+    call = worker.pending.pop(first)
     call.ran = now - call.submitted - call.queued
     self._seconds = 0.9 * self._seconds + 0.1 * call.ran
+    count, seconds = self._taken.get(call.kind, (0, 0.0))
+    self._taken[call.kind] = count + 1, seconds + call.ran
     worker.since, self._restarts = now, 0
-    for following in list(worker.pending.values())[:1]:
+    if number is None and worker.pending:
+      following = next(iter(worker.pending.values()))
       following.queued = now - following.submitted
     call.answered = worker
-    if (home := self._homes.get(call.episode)) is not None:
+    home = self._homes.get(call.episode)
+    if home is not None and home.worker is worker and not call.is_copy:
       home.spent += call.ran
       if self._rules.over(outcome):
         self._homes.pop(call.episode)
@@ -342,13 +384,48 @@ class CallQueue:
     self._finish(call, outcome)
 
   def _finish(self, call, outcome):
-    call.result = outcome
+    """The call is complete, or its copy; the first of the two counts."""
+    if call.twin is not None and call.twin.done:
+      if not self._rules.same(outcome, call.twin.result):
+        self.unequal.append(call)
+      return
+    call.result, call.done = outcome, True
+    if call.is_copy:
+      copy, call = call, call.twin
+      call.result, call.done = outcome, True
+      call.ran = copy.queued + copy.ran - call.queued
+      if call.waits:  # its process has ended
+        self._drop(call)
+    self._left -= 1
     self._done.append(call)
+
+  def _slow_at(self, worker):
+    """When the first call of a worker has taken twice the mean of its kind."""
+    call = next(iter(worker.pending.values()))
+    count, seconds = self._taken.get(call.kind, (0, 0.0))
+    if call.twin is not None or call.episode is None or count < _HEDGED_FROM:
+      return math.inf
+    return worker.since + max(_PATIENCE, 2.0 * seconds / count)
+
+  def _hedge(self):
+    """Makes calls that are slow once more, where a worker is free."""
+    now = time.monotonic()
+    for worker in self._busy():
+      if self._slow_at(worker) > now:
+        continue
+      first = next(iter(worker.pending.values()))
+      copy = dataclasses.replace(first, is_copy=True, twin=first, waits=False)
+      free = self._worker_for(copy, now)
+      if free is None:
+        return
+      self._wait(copy)
+      first.twin = copy
+      self.counts['hedged'] += self._give(free, [copy])
 
   def _late(self, worker):
     """Counts a reply that an idle worker has sent; it voids its own call."""
     try:
-      number, *_ = json.loads(worker.connection.recv_bytes(_MAX_REPLY_BYTES))
+      number, *_ = json.loads(worker.connection.recv_bytes(MAX_REPLY_BYTES))
     except (EOFError, ConnectionError):
       return
     except (OSError, ValueError, TypeError, RecursionError):
@@ -382,11 +459,20 @@ class CallQueue:
         self._answered(worker, closing.result, now)
       self._replace(worker)
       return
+    if guilty.twin is not None and (guilty.is_copy or guilty.twin.done):
+      self._replace(worker)  # another one has answered, or still may
+      return
     guilty.tries -= 1
     again = kind == 'died' and guilty.tries
+    self.counts['retries'] += bool(again)
     guilty.ran = now - guilty.submitted - guilty.queued
     if self._replace(worker) and not again:
       self._lose(guilty, kind, detail)
+
+  def _forsake(self, call):
+    """Does not make a copy again; the other one may get another copy."""
+    if not call.done:
+      call.twin.twin = None
 
   def _lose(self, call, kind, detail):
     self._drop(call)
@@ -438,7 +524,10 @@ class CallQueue:
     """Its calls wait again, and its episodes have no process."""
     self._forget_numbers(worker)
     for call in worker.pending.values():
-      self._wait(call)
+      if call.is_copy:
+        self._forsake(call)
+      elif not call.done:
+        self._wait(call)
     worker.pending.clear()
     for episode in worker.episodes:
       self._homes.pop(episode)

@@ -23,6 +23,13 @@ _START = (
 )
 
 
+def cores() -> int:
+  """Processors that this process may use."""
+  if sys.platform == 'linux':
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
 class Worker:
   """The trainer's connection to one worker process."""
 

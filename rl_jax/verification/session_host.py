@@ -5,10 +5,12 @@ can answer it: one that has the episode makes the last step, another one repeats
 all of them and compares what the environment says with what it said before.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 import dataclasses
 import hashlib
 import importlib
+import inspect
 import json
 from numbers import Integral
 import os
@@ -188,15 +190,27 @@ class Host:
   episode.
   """
 
+  _cancelled = 'error'  # the kind of a call that was cancelled
+
   def __init__(self, task: Any):
     self._task = task
     self._swaps = task.traits.global_random
     if self._swaps:  # or a tool that imports it later draws without a seed
       importlib.import_module('numpy.random')
     self._repeats = task.traits.deterministic
+    self._stateless = task.traits.stateless
     self.live: dict[Any, tuple[Any, int | None, Any]] = {}
+    self._loop: asyncio.AbstractEventLoop | None = None  # of `async def`
 
-  def answer(
+  def answer(self, *request: Any, **more: Any) -> tuple[str, Any, str]:
+    """Returns what `answered` does, which waits for nothing in this class."""
+    try:
+      self.answered(*request, **more).send(None)
+    except StopIteration as found:
+      return found.value
+    raise RuntimeError('an episode waits outside of its own event loop')
+
+  async def answered(
     self,
     episode: tuple[int, int],
     example: Any,
@@ -224,18 +238,21 @@ class Host:
         is closed.
     """
     for other in ends:
-      self._end(other, tell)
-    answer = self._called(episode, example, seed, actions, before, tell)
+      await self._end(other, tell)
+    answer = await self._called(episode, example, seed, actions, before, tell)
     reply = answer[1]  # None unless the kind is 'ok'
     if reply is None or reply['done'] or reply['truncated']:
-      self._end(episode, tell, answer)
+      await self._end(episode, tell, answer)
     return answer
 
-  def _called(self, *request):
+  async def _called(self, *request):
+    process = os.getpid()
     try:
-      reply = in_this_process(lambda: self._reply(*request))
+      reply = await self._reply(*request)
     except (KeyboardInterrupt, GeneratorExit):
       raise
+    except asyncio.CancelledError as error:
+      kind, detail = self._cancelled, messages.of_error(error)
     except BreachError as error:
       kind, detail = BREACH, str(error)
     except _Mismatch as error:
@@ -246,13 +263,25 @@ class Host:
       kind, detail = 'error', messages.of_error(error)
     else:
       return 'ok', reply, ''
+    finally:
+      if os.getpid() != process:  # a call has forked it
+        os._exit(1)
     return kind, None, detail
 
-  def _reply(self, episode, example, seed, actions, before, tell):
+  async def _reply(self, episode, example, seed, actions, before, tell):
     environment, made, state = self.live.get(episode, (None, None, None))
     reply: dict[str, Any] = {}  # that to the last call
-    if environment is None or made != len(actions) - 1:
-      self._end(episode, tell)
+    is_new = environment is None or made != len(actions) - 1
+    if is_new and actions and self._stateless:
+      await self._end(episode, tell)
+      environment = self._task.start(example)
+      self.live[episode] = environment, None, None
+      environment.continue_after(tuple(actions[:-1]))
+      if self._swaps:
+        _seed(seed)
+      reply = await self._checked(environment.step, actions[-1])
+    elif is_new:
+      await self._end(episode, tell)
       if actions and not self._repeats:
         raise _Mismatch('its process has ended; deterministic = False: lost')
       if self._swaps:
@@ -261,7 +290,7 @@ class Host:
       self.live[episode] = environment, None, None
       for n in range(len(actions) + 1):
         call = environment.step if n else environment.reset
-        reply = self._checked(call, actions[n - 1] if n else seed)
+        reply = await self._checked(call, actions[n - 1] if n else seed)
         if n < len(before) and fingerprint(reply) != before[n]:
           raise _Mismatch(f'repeated with seed {seed}, reply {n} differs')
         if n < len(actions):
@@ -269,30 +298,47 @@ class Host:
     else:
       if self._swaps:
         _set_state(state)
-      reply = self._checked(environment.step, actions[-1])
+      reply = await self._checked(environment.step, actions[-1])
     self.live[episode] = (
       *(environment, len(actions)),
       _state() if self._swaps else None,
     )
     return reply
 
-  def _checked(self, call, argument):
-    found = call(argument)
+  async def _checked(self, call, argument):
+    found = await self._made(call, argument)
     try:
       return check_reply(found, call.__name__)
     except Exception as error:
       raise _Invalid(f'{type(error).__name__}: {error}') from None
 
-  def _end(self, episode, tell, answer=None):
+  def close(self) -> None:
+    """Ends the event loop of coroutines."""
+    if self._loop is not None:
+      self._loop.close()
+
+  async def _made(self, call, *arguments):
+    """The result of a call; this class makes one after the other."""
+    found = call(*arguments)
+    if inspect.iscoroutine(found):
+      if self._loop is None or self._loop.is_closed():
+        self._loop = asyncio.new_event_loop()
+      found = self._loop.run_until_complete(found)
+    return found
+
+  async def _end(self, episode, tell, answer=None):
     environment, *_ = self.live.pop(episode, (None,))
     if environment is None:
       return
     number, row = episode
     tell(CLOSING, answer, f'row {row} of round {number}, as it was closed')
+    process = os.getpid()
     try:
-      in_this_process(environment.close)
-    except (Exception, SystemExit):
+      await self._made(environment.close)
+    except (Exception, SystemExit, asyncio.CancelledError):
       pass  # its replies are known, and it is gone
+    if os.getpid() != process:
+      os._exit(1)
     if answer is None:
       tell(BUSY, None, '')
 

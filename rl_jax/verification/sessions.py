@@ -8,14 +8,19 @@ from typing import Any
 
 from rl_jax.verification import messages, processes, session_host
 from rl_jax.verification.call_queue import Call, CallQueue, Closing, Rules
+from rl_jax.verification.concurrent_queue import ConcurrentQueue
 from rl_jax.verification.pool import CALLS, check_limits
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker import check_breach
 from rl_jax.verification.worker_pool import WorkerPool
 
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
-CLOSE = 'close'  # is counted, too: an episode that failed as it was closed
+# Are counted, too: an episode that failed as it was closed, and a call that was
+# made twice and answered in two ways.
+CLOSE, UNEQUAL = 'close', 'unequal'
 RESET, STEP, _ = CALLS
+WORKERS = ('process', 'asyncio', 'thread')
+AGAIN = ('retries', 'hedged')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +90,8 @@ class SessionPool(WorkerPool):
     rates: Mapping[str, float] | None = None,
   ):
     check_limits(task, num_workers, timeout_seconds)
-    self._lock = threading.Lock()
+    _check_workers(task)
+    self._lock, self._name = threading.Lock(), type(task).__name__
     # In this process: calls that wait for `poll`, episodes that are over.
     self._here: list[tuple[tuple[int, ...], Request]] = []
     self._ended: set[tuple[int, int]] = set()
@@ -94,6 +100,9 @@ class SessionPool(WorkerPool):
       task.prepare()
       self._host = session_host.Host(task)
     else:
+      kind = CallQueue
+      if task.traits.workers != 'process':
+        kind, num_workers = ConcurrentQueue, num_workers or processes.cores()
       crew = processes.Crew(
         task, num_workers, memory_limit_bytes, start_timeout_seconds, True
       )
@@ -101,12 +110,14 @@ class SessionPool(WorkerPool):
         parse=_parsed,
         failed=lambda kind, detail: Answer(None, kind, detail),
         over=_is_over,
-        movable=task.traits.deterministic,
+        movable=task.traits.deterministic or task.traits.stateless,
+        hedged=task.traits.pure,
+        same=_same,
         limits=limits or {},
         rates=rates or {},
       )
-      self._queue = CallQueue(crew, timeout_seconds, rules)
-    super().__init__(Tally((*KINDS, CLOSE)), crew)
+      self._queue = kind(crew, timeout_seconds, rules)
+    super().__init__(Tally((*KINDS, CLOSE, UNEQUAL)), crew)
 
   def ask(self, requests: Sequence[Request]) -> list[Answer]:
     """The answers, in order; requests are of different episodes.
@@ -133,6 +144,17 @@ class SessionPool(WorkerPool):
     """Complete calls; waits for one up to `timeout` seconds, None: for ever."""
     with self._lock:
       return self._poll(timeout)
+
+  def close(self) -> None:
+    """Ends all processes; a second call does nothing."""
+    super().close()
+    if self._host is not None:
+      self._host.close()
+
+  def made_again(self) -> dict[str, int]:
+    """Calls that were repeated as their process ended, or made twice."""
+    found = {} if self._queue is None else self._queue.counts
+    return {name: found.get(name, 0) for name in AGAIN}
 
   def end(self, episodes: Callable[[tuple[int, int]], bool]) -> None:
     """Those episodes are over; they are closed with later calls."""
@@ -166,6 +188,9 @@ class SessionPool(WorkerPool):
       for what, how in self._queue.failed_closes:
         self._tally.hear(Answer(None, CLOSE, how), 'environment', what)
       self._queue.failed_closes.clear()
+      for call in self._queue.unequal:
+        self._warn_of(call)
+      self._queue.unequal.clear()
     for one in made:
       request = one.request
       where = (
@@ -174,6 +199,14 @@ class SessionPool(WorkerPool):
       )
       self._tally.hear(one.answer, 'environment: first call', where)
     return made
+
+  def _warn_of(self, call):
+    """Names a task that is declared pure and is not."""
+    request = call.source
+    detail = f'two answers to {request.actions[-1]!r:.300} differ'
+    where = f'example {request.example.id}, seed {request.seed}'
+    what = f'the trait `pure` of {self._name} is not true'
+    self._tally.hear(Answer(None, UNEQUAL, detail), what, where)
 
   def _made_here(self, request):
     assert self._host is not None
@@ -193,6 +226,21 @@ class SessionPool(WorkerPool):
       self._ended |= {one for one in self._host.live if episodes(one)}
 
 
+def _check_workers(task):
+  """Raises ValueError for a trait that says how calls run and cannot."""
+  name, traits = type(task).__name__, task.traits
+  if traits.workers not in WORKERS:
+    raise ValueError(
+      f'{name}: the trait workers = {traits.workers!r} is none of {WORKERS}'
+    )
+  if traits.workers != 'process' and traits.global_random:
+    raise ValueError(
+      f'{name}: the trait workers = {traits.workers!r} needs global_random = '
+      'False: episodes that share a process may only draw from their own '
+      'generators'
+    )
+
+
 def kind_of(request: Request) -> str:
   """RESET or STEP."""
   return STEP if request.actions else RESET
@@ -202,6 +250,14 @@ def _is_over(answer):
   """Returns whether the host has ended the episode."""
   reply = answer.reply
   return reply is None or reply['done'] or reply['truncated']
+
+
+def _same(one, other):
+  """Returns whether two answers say the same, if both have come."""
+  if one.reply is None or other.reply is None:
+    return True
+  prints = map(session_host.fingerprint, (one.reply, other.reply))
+  return len(set(prints)) == 1
 
 
 def _parsed(number, kind, reply, detail):

@@ -1,10 +1,9 @@
 """The number of calls that run at once where nobody has said."""
 
-import os
 import sys
 
 from rl_jax.verification import child_processes
-from rl_jax.verification.processes import Worker
+from rl_jax.verification.processes import Worker, cores
 
 _SECONDS = 0.005  # between two looks
 
@@ -24,7 +23,7 @@ class Window:
 
   def __init__(self, most: int):
     self._most, self._looked = most, 0.0
-    self._processors = len(os.sched_getaffinity(0)) if _knows() else _count()
+    self._processors = cores()
     self.size = min(most, self._processors * (1 if _knows() else 4))
 
   def look(self, busy: list[Worker], now: float) -> None:
@@ -32,6 +31,8 @@ class Window:
     if not _knows() or now - self._looked < _SECONDS:
       return
     self._looked = now
+    if any(worker.connection.poll() for worker in busy):
+      return  # it has answered, and is not seen to compute
     computing = sum(child_processes.computes(worker.pid) for worker in busy)
     if computing < self._processors:
       self.size = min(self._most, 2 * self.size)
@@ -41,7 +42,3 @@ class Window:
 
 def _knows():
   return sys.platform == 'linux'
-
-
-def _count():
-  return os.cpu_count() or 1

@@ -6,6 +6,7 @@ milliseconds and no process with threads of JAX is forked. This module must not
 import JAX.
 """
 
+import asyncio
 import contextlib
 import ctypes
 import functools
@@ -27,6 +28,7 @@ from typing import Any
 from rl_jax import user_modules
 from rl_jax.verification import (
   child_processes,
+  concurrent_host,
   messages,
   numbers,
   session_host,
@@ -215,6 +217,11 @@ def _work(task, fd, settings):
     def send(*reply):
       return connection.send_bytes(json.dumps(reply).encode())
 
+    if settings['sessions'] and task.traits.workers != 'process':
+      host = concurrent_host.ConcurrentHost(task)
+      loop = asyncio.new_event_loop()  # what runs at the end is not waited for
+      loop.run_until_complete(concurrent_host.serve(connection, host, send))
+      return
     host = session_host.Host(task) if settings['sessions'] else None
     while True:
       for number, *request in pickle.loads(connection.recv_bytes()):

@@ -261,6 +261,19 @@ def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
     Played(task)
 
 
+def test_an_environment_that_no_longer_answers_ends_the_run(bad, Played):
+  """More than the share of a round; fewer cost their rows only."""
+  task = bad.Whimsical(failing=dict.fromkeys('abcdefg', 'raise'))
+  with pytest.raises(
+    RuntimeError,
+    match=r'Whimsical: \d+ of 12 episodes .*failed_share = 0.5; the first is '
+    r'row \d+ on host .*, error: (?s:.*)a bug',
+  ):
+    Played(task, failed_share=0.5)
+  played = Played(task, failed_share=1.0)
+  assert played.episodes.metrics()['calls/timeouts'] == 0
+
+
 def test_openings_are_journaled(bad, tmp_path):
   """A reset that hangs once: the run that continues has the same prompts."""
   task = bad.Whimsical(unable={5: f'once {tmp_path}/flag'})

@@ -98,7 +98,7 @@ def test_scores_of_models(tmp_path, pool, capsys):
   folder = str(tmp_path / 'model')
   model_dir.save_model(folder, model, params, tokenizer)
   both = {'model': folder, 'conditional': folder}
-  scores = str(tmp_path / 'scores.jsonl')
+  scores = tmp_path / 'scores.jsonl'
   printed, kept = call(
     tmp_path,
     path,
@@ -110,7 +110,7 @@ def test_scores_of_models(tmp_path, pool, capsys):
     **both,
   )
   assert printed['score_mean'] == 0.0 and len(kept) == 3
-  lines = [json.loads(x) for x in open(scores)]
+  lines = [json.loads(x) for x in scores.read_text().splitlines()]
   assert [x['row'] for x in lines if x['kept']] == [0, 1, 2]
   printed, _ = call(
     tmp_path, path, capsys, rule='loss', keep=3.0, model=folder, batch_size=8
@@ -125,6 +125,7 @@ def test_scores_of_models(tmp_path, pool, capsys):
     ({'rule': 'random', 'model': 'x'}, 'random with --model: .* none'),
     ({'rule': 'joint_rank', 'difficulty': 'family'}, "row 0 has '.'"),
     ({'rule': 'joint_rank', 'difficulty': 'x'}, 'row 0 has None'),
+    ({'rule': 'length', 'keep': 'nan'}, '--keep=nan: it is above 0'),
     ({'rule': 'length', 'keep': 0.01}, '--keep=0.01 of 20 rows would keep 0'),
     ({'rule': 'length', 'keep': 2.5}, '--keep=2.5: from 1 on'),
     ({'rule': 'length', 'keep': 21.0}, 'of 20 rows would keep 21'),

@@ -71,7 +71,8 @@ def test_stages_lower_without_weights(toy):
   small = dataclasses.replace(SMALL, num_layers=1)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   lowered = abstract_run.AbstractRun(make_config(toy, small), small, mesh)
-  assert set(lowered.lower()) == {'generate', 'score', 'make_batch', 'update'}
+  stages = ['generate', 'score', 'make_batch', 'update', 'evaluate']
+  assert [*lowered.lower()] == stages
 
 
 @pytest.mark.slow
@@ -386,6 +387,64 @@ def test_the_shape_of_a_model_is_found_without_weights(toy, tmp_path):
     policy_lib.planned_model(ModelSource(path='nowhere'), None, Platform())
     is None
   )
+
+
+def on_gpu(**fields):
+  """The small model with a tied table of 300 tokens, in bfloat16 on a GPU."""
+  return dataclasses.replace(
+    SMALL,
+    compute_dtype='bfloat16',
+    platform=Platform('cuda', (9, 0)),
+    **fields,
+  )
+
+
+def test_layers_are_cut_out_beside_those_of_all_on_gpu(toy):
+  """By hand: weights twice, or the table in two layouts, with first logits."""
+  assert SMALL.tied_embeddings
+  width, layers = 64, SMALL.num_layers
+  layer = width * 16 * 2 * (4 + 2) + 3 * width * 128
+  few = {'rollout__num_prompts': '2', 'update__microbatch_prompts': '2'}
+  few |= {'rollout__max_response_tokens': '2'}
+  config = make_config(toy, rollout__max_prompt_tokens='1', **few)
+  logits = 16 * 300 * 4
+  found = plan(config, on_gpu())
+  assert found.cache + found.scratch == 2 * layers * layer + logits
+  large = on_gpu(vocab_size=3000)
+  found = plan(config, large)
+  assert found.cache + found.scratch == 2 * 3000 * width + 10 * logits
+  # Weights that are not copied before are cut out once.
+  found = plan(config, on_gpu(param_dtype='bfloat16'))
+  assert found.sampler_weights == 2 * layers * layer
+  assert found.scratch == logits
+  found = plan(config, on_gpu(param_dtype='bfloat16', vocab_size=3000))
+  table = 2 * 3000 * width - 2 * layers * layer
+  assert found.cache + found.scratch == table + 10 * logits
+
+
+def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
+  """By hand, of 64 prompts of 128 tokens; the table is not there yet."""
+  tokens = {'rollout__num_prompts': '64', 'rollout__max_prompt_tokens': '128'}
+  tokens |= {'rollout__max_response_tokens': '2'}
+  config = make_config(toy, rollout__group_size='2', **tokens)
+  model = on_gpu(vocab_size=20, head_size=128)
+  numbers = 2 * 64 + 2 * 128 + (4 + 4) * 128 + 2 * SMALL.num_layers * 2 * 128
+  wanted = 2 * (64 * 128 * numbers - 20 * 64)
+  found = plan(config, model)
+  assert found.cache + found.scratch == wanted
+  found = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
+  assert found.cache + found.scratch == wanted + 2 * 64 * 128 * 3 * 128
+
+
+def test_tpus_pad_heads_and_turn_a_matrix_of_each_layer(toy):
+  """By hand: heads of 16 lie in 128 numbers; one of the MLP's three, logits."""
+  config = make_config(toy, rollout__max_prompt_tokens='1')
+  model = on_gpu(vocab_size=3000)
+  gpu = plan(config, model)
+  tpu = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
+  assert tpu.cache == 8 * gpu.cache
+  matrices = SMALL.num_layers * 64 * 128 * 2
+  assert tpu.scratch == matrices + 3 * 128 * 3000 * 4
 
 
 @pytest.mark.parametrize('attention', ['plain', 'cudnn'])

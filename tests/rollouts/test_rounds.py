@@ -61,6 +61,7 @@ def test_counts_and_seconds_are_sums():
   names = (
     *('episode/cut_observations', 'episode/mismatches'),
     *('episode/failed_resets', 'episode/questions'),
+    *('calls/timeouts', 'calls/retries', 'calls/hedged'),
     *('time/environment_seconds', 'time/partner_seconds'),
   )
   first = make_round([1.0] * 4, **dict.fromkeys(names, 3))

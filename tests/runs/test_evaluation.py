@@ -165,6 +165,7 @@ def test_metrics_by_hand(monkeypatch):
   metrics, rows = run(monkeypatch)
   np.testing.assert_array_equal(rows['greedy'], [1, 0, 1, np.nan, 1])
   np.testing.assert_array_equal(rows['samples'].sum(1), [0, 1, 2, 3, 4])
+  np.testing.assert_array_equal(rows['questions'], ['n'] * 5)
   expected = {
     'pass_at_1': 0.75,
     'reward/mean': 0.75 * 2 + 0.25,  # letters of 1, 1, 1 and 1

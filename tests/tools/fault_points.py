@@ -23,7 +23,9 @@ FILES = 'rl_jax.records.checkpoints.files'
 COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
+SERIALS = 64  # of a file of answers
 JOURNAL = 'rl_jax.verification.journal:JournaledPool'
+ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
 # Of a process: the calls of `ask` that open the first prompts of training, and
 # of evaluation, at start; then those of each rollout.
@@ -83,8 +85,6 @@ def faults(episodes: bool = False) -> list[Fault]:
     ('rounds', f'{COLLECT}:Collector.judge', 4, 'after'),
     ('rounds', f'{COLLECT}:Collector._fill', 2, 'before'),
     ('rounds', f'{COLLECT}:Collector._fill', 3, 'after'),
-    ('journal', f'{JOURNAL}._append', 4, 'half'),
-    ('journal', f'{JOURNAL}.mark', 2, 'after'),
     ('writer', f'{WRITER}._append', 4, 'before'),
     ('writer', f'{WRITER}._append', 3, 'after'),
     ('writer', f'{WRITER}._append', 5, 'half'),
@@ -98,9 +98,7 @@ def faults(episodes: bool = False) -> list[Fault]:
     ('writer', f'{WRITER}.offsets', 3, 'after'),
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]
-  points += (
-    _turns() if episodes else [('journal', f'{JOURNAL}.reward', 4, 'after')]
-  )
+  points += _turns() if episodes else _rewards()
   found = [Fault(*point) for point in points]
   found += [
     Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
@@ -117,9 +115,25 @@ def faults(episodes: bool = False) -> list[Fault]:
   return found
 
 
+def _rewards() -> list[tuple]:
+  """Points in the journal of rewards."""
+  points = [
+    ('_append', 4, 'half'),
+    ('mark', 2, 'after'),
+    ('reward', 4, 'after'),
+  ]
+  return [('journal', f'{JOURNAL}.{name}', *more) for name, *more in points]
+
+
 def _turns() -> list[tuple]:
-  """Between the calls of environments, and within them."""
-  ask, pool = f'{JOURNAL}.ask', 'rl_jax.verification.sessions:SessionPool.ask'
+  """Between the calls of environments, and within them.
+
+  Between a reply and its line, within the line, between the line and its use.
+  """
+  ask = f'{ANSWERS}:NumberedCalls.ask'
+  pool = 'rl_jax.verification.sessions:SessionPool.poll'
+  add, used = f'{ANSWERS}:AnswerJournal.add', f'{ANSWERS}:JournaledCalls.poll'
+  line = f'{ANSWERS}:AnswerJournal._append'
   opens = 'rl_jax.episodes.beginnings:open_all'
   turns = range(_FIRST_TURN, _FIRST_TURN + 3)
   points = [
@@ -132,8 +146,12 @@ def _turns() -> list[tuple]:
     *((ask, turn, 'after') for turn in turns),
     (ask, 4 * _FIRST_TURN, 'after'),
     (pool, _FIRST_TURN, 0.001),
-    (pool, _FIRST_TURN + 1, 'after'),
-    (f'{JOURNAL}._append', _FIRST_TURN + 1, 'half'),
+    (pool, 40, 'after'),
+    *((add, number, 'before') for number in (5, 40, 60)),
+    *((add, number, 'after') for number in (6, 41)),
+    *((line, number, 'half') for number in (7, 42, 61)),
+    (used, 43, 'after'),
+    (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
     (f'{EPISODES}._act', 2, 'after'),
     (f'{EPISODES}._observations', 2, 'before'),
     (f'{EPISODES}._observations', 3, 'after'),
@@ -163,8 +181,13 @@ def _half(owner: object, arguments: Sequence) -> None:
   if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
     name, rows = arguments
     file, line = owner._files[name]._file, json.dumps(rows[-1])
-  else:  # JournaledPool._append(line)
-    file, line = owner._file, json.dumps(arguments[0])
+  else:  # _append(line) of a journal
+    line = json.dumps(arguments[0])
+    if isinstance(arguments[0].get('of'), list):  # of an AnswerJournal
+      number = arguments[0]['of'][0] // SERIALS
+      file = owner._files.get(number) or owner._opened(number)
+    else:
+      file = owner._file
   file.write(line[: len(line) // 2].encode())
   file.flush()
 
@@ -222,32 +245,35 @@ def time_out_once(workdir: pathlib.Path) -> None:
   So do calls of environments. Whether a beginning does depends on its seed, not
   on the call: a process that continues asks for beginnings that others knew.
   """
+  from rl_jax.episodes.journal import AnswerJournal, NumberedCalls
   from rl_jax.verification.journal import JournaledPool
   from rl_jax.verification.pool import Outcome, VerifierPool
   from rl_jax.verification.sessions import Answer, SessionPool
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
-  reward, ask = VerifierPool.reward, SessionPool.ask
-  journaled_reward, journaled_ask = JournaledPool.reward, JournaledPool.ask
+  reward, poll = VerifierPool.reward, SessionPool.poll
+  journaled_reward = JournaledPool.reward
+  ask, add = NumberedCalls.ask, AnswerJournal.add
   name = None  # of a sample of the call that is made
 
-  def slow(samples, outcomes, failed):
-    late = [
-      name(x) not in seen and zlib.crc32(name(x).encode()) % 8 == 0
-      for x in samples
-    ]
-    pairs = zip(late, outcomes, strict=True)
-    return [failed if is_late else outcome for is_late, outcome in pairs]
+  def is_late(sample):
+    one = name(sample)
+    return one not in seen and zlib.crc32(one.encode()) % 8 == 0
 
   def slow_reward(self, examples, responses):
+    late = list(map(is_late, range(len(examples))))
     outcomes = reward(self, examples, responses)
     failed = Outcome(None, 'timeout', 'killed after a while')
-    return slow(range(len(examples)), outcomes, failed)
+    pairs = zip(late, outcomes, strict=True)
+    return [failed if slow else outcome for slow, outcome in pairs]
 
-  def slow_ask(self, requests):
+  def slow_poll(self, timeout):
     failed = Answer(None, 'timeout', 'killed after a while')
-    return slow(requests, ask(self, requests), failed)
+    return [
+      dataclasses.replace(one, answer=failed) if is_late(one.request) else one
+      for one in poll(self, timeout)
+    ]
 
   def note(samples):
     names = [name(x) for x in samples]
@@ -262,17 +288,20 @@ def time_out_once(workdir: pathlib.Path) -> None:
     note(range(len(examples)))
     return outcomes
 
-  def noted_ask(self, requests, **opens):
+  def named_ask(self, requests, kept=None):
     nonlocal name
-    call, name = self._calls, lambda r: f'seed/{r.seed}'
-    if not opens:
+    number, name = self._number, lambda r: f'seed/{r.seed}'
+    if kept is None:
 
       def name(r):
-        return f'{call}/{r.episode[1]}'
+        return f'{number}/{r.episode[1]}'
 
-    answers = journaled_ask(self, requests, **opens)
-    note(requests)
-    return answers
+    return ask(self, requests, kept)
 
-  VerifierPool.reward, SessionPool.ask = slow_reward, slow_ask
-  JournaledPool.reward, JournaledPool.ask = noted_reward, noted_ask
+  def noted_add(self, answer):
+    add(self, answer)
+    note([answer.request.payload])
+
+  VerifierPool.reward, SessionPool.poll = slow_reward, slow_poll
+  JournaledPool.reward = noted_reward
+  NumberedCalls.ask, AnswerJournal.add = named_ask, noted_add

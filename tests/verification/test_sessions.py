@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.players import Episode
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.verification import messages, sandbox, session_host
@@ -211,6 +212,92 @@ def test_a_hang_makes_no_other_episode_wait(bad, tmp_path):
     texts = {one.request.episode[1]: one.answer.reply for one in made}
     assert sorted(texts) == [1, 2, 3, 4, 5]
     assert {x['observation'] for x in texts.values()} == {expected[1]}
+
+
+def _killed(pool):
+  for pid in pool.worker_pids():
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize('deterministic', [True, False])
+def test_a_stateless_step_is_repeated_by_no_process(
+  bad, tmp_path, deterministic
+):
+  """Each action reaches the tool once, also where its process has ended."""
+  notes = tmp_path / 'notes'
+  task = bad.Stateless(notes=str(notes), deterministic=deterministic)
+  with SessionPool(task, 2) as pool:
+    played = Played(pool, task, 2)
+    for turn in range(4):
+      kinds = played.step({row: f'{row}/{turn}' for row in range(2)})
+      assert kinds == ['ok'] * 2
+      _killed(pool)
+  lines = notes.read_text().splitlines()
+  assert sorted(lines) == [f'{r}/{t}' for r in range(2) for t in range(4)]
+  how = [reply['info'].get('how') for reply in played.said[0]]
+  assert how == [None, 'reset', 'continued', 'continued', 'continued']
+
+
+def test_a_slow_call_of_a_pure_tool_is_made_once_more(bad, tmp_path):
+  """The second one answers; the first one is never waited for."""
+  task = bad.Stateless(pure=True)
+  with SessionPool(task, 3, 300.0) as pool:
+    played = Played(pool, task, 2)
+    for turn in range(6):
+      assert played.step({0: f'a{turn}', 1: f'b{turn}'}) == ['ok'] * 2
+    action = f'slow {tmp_path}/flag 200'
+    assert played.step({0: action, 1: 'b'}) == ['ok'] * 2
+    assert played.texts(0)[-1] == 'slow\n'
+    assert pool.made_again()['hedged'] >= 1
+    assert played.step({0: 'c', 1: 'c'}) == ['ok'] * 2
+    assert pool.counts()['unequal'] == 0
+
+
+def test_a_tool_that_is_not_pure_is_named(bad, caplog):
+  """Its two answers differ: the first counts, and the log says which."""
+  task = bad.Stateless(pure=True)
+  with SessionPool(task, 3, 300.0) as pool:
+    played = Played(pool, task, 1)
+    for turn in range(10):
+      played.step({0: f'a{turn}'})
+    assert played.step({0: 'own x 0.5'}) == ['ok']
+    other = Played(pool, task, 1, number=1)
+    while not pool.counts()['unequal']:
+      assert other.step({0: 'own x 0.1'}) == ['ok']
+  assert 'the trait `pure` of Stateless is not true' in caplog.text
+  assert "two answers to 'own x 0." in caplog.text
+
+
+def test_a_timeout_that_the_policy_reads(bad):
+  """A stateless tool: the episode continues after it."""
+  task = bad.Stateless(timeout_text='no answer\n')
+  episode = Episode(
+    (0, 0), task.example('train', 0), timeout_text=task.traits.timeout_text
+  )
+  with SessionPool(task, 1, 1.0) as pool:
+    for action in (None, 'one', 'hang', 'two'):
+      if action is not None:
+        episode.actions.append(action)
+        episode.roles.append(0)
+      (answer,) = pool.ask([episode.request()])
+      episode.hear(answer)
+  texts = [reply['observation'] for reply in episode.said]
+  assert texts == ['begins\n', 'one\n', 'no answer\n', 'two\n']
+  assert episode.failure is None and episode.lost is None
+
+
+@pytest.mark.slow
+def test_a_thousand_hangs_leave_nothing_behind(bad):
+  """Neither processes nor open files."""
+  task = bad.Misbehaving()
+  before = len(os.listdir('/proc/self/fd'))
+  with SessionPool(task, 32, 0.2) as pool:
+    played = Played(pool, task, 1000)
+    assert set(played.step(dict.fromkeys(range(1000), 'hang'))) == {'timeout'}
+    nursery = pool._crew._process.pid
+    with open(f'/proc/{nursery}/task/{nursery}/children') as file:
+      assert len(file.read().split()) == 32
+  assert len(os.listdir('/proc/self/fd')) == before
 
 
 def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):

@@ -89,11 +89,11 @@ def compared(
 
 
 def nearest(key_S: Array, scale: float) -> Results:
-  """PRDC against TD3+BC on mixed data, and the range of beta."""
-  updates = max(1, round(2000 * scale))
+  """PRDC against TD3+BC on mixed data, with two values of beta."""
+  updates = max(1, round(1500 * scale))
   learners = {TD3_BC: Offline(gamma=GAMMA)} | {
     f'PRDC, beta {beta:g}': Offline(gamma=GAMMA, constraint=Nearest(beta=beta))
-    for beta in (0.5, 2.0, 7.5, 1000.0)
+    for beta in (2.0, 1000.0)
   }
   found = compared(learners, 0.8, key_S, updates)
   return {f'{SUCCESS}, 80% random data': found}
@@ -101,11 +101,10 @@ def nearest(key_S: Array, scale: float) -> Results:
 
 def advantaged(key_S: Array, scale: float) -> Results:
   """A2PR against TD3+BC by the share of random data."""
-  updates = max(1, round(2000 * scale))
+  updates = max(1, round(1500 * scale))
   learners = {
     TD3_BC: Offline(gamma=GAMMA),
     'A2PR': Offline(gamma=GAMMA, constraint=Advantaged(mask=1.0)),
-    'TD3 (alpha 1000)': Offline(gamma=GAMMA, alpha=1000.0),
   }
   return {
     f'{SUCCESS}, {share:.0%} random data': compared(
@@ -130,7 +129,7 @@ def by_region(key: Array) -> DataSet:
 
 def family(key_S: Array, scale: float) -> Results:
   """FamO2O: the chosen coefficient beside the local quality of data."""
-  updates = max(1, round(2000 * scale))
+  updates = max(1, round(1500 * scale))
   iql = Offline(gamma=GAMMA, critic=Expectile(), constraint=Weighted())
   learner = dataclasses.replace(iql, balance=Family())
 

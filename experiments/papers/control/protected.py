@@ -94,7 +94,8 @@ def measure(key_S: Array, scale: float) -> Results:
       mean = jax.vmap(lambda k, part=part_KV: chosen(part, k))(keys).mean()
       found[f'list of {size}'].append(float(mean))
     worst['first of the list'].append(float(return_KV[0].min()))
-    worst['any other'].append(float(return_KV[1:].min(axis=1).max()))
+    others = return_KV[1:] if len(logits) > 1 else return_KV
+    worst['any other'].append(float(others.min(axis=1).max()))
   return {METRIC: found, 'worst return over attacks': worst}
 
 

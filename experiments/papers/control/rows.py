@@ -12,6 +12,7 @@ from experiments.papers.control import (
   no_regret,
   protected,
   search,
+  wanted,
 )
 from experiments.papers.control.claims import Row
 
@@ -29,4 +30,5 @@ ROWS: dict[str, Row] = {
   'protected': protected.ROW,
   'beacons': beacons.ROW,
   'camel': masked.ROW,
+  'oppo': wanted.ROW,
 }

@@ -191,6 +191,8 @@ NOWHERE = {
   'did': 'measures only, and trains as online_dpo',
   'ld_dpo': 'pairs of rules have equal lengths (see configs/worlds/proxy.py)',
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
+  'cures': 'chunks of samples are drawn in a rollout, and weights follow the '
+  'rewards, of which a start has none (configs/worlds/families.py)',
   'pcl': 'the values of prompts follow the rewards, of which a start without '
   'training has none (configs/worlds/graded.py)',
   'rule_reasoner': 'shares follow the rewards of domains, of which a start '

@@ -76,6 +76,7 @@ from rl_jax.pieces.credit.novelty_sharpening import (
 from rl_jax.pieces.credit.optimal_token_baseline import (
   OptimalTokenBaseline as OptimalTokenBaseline,
 )
+from rl_jax.pieces.credit.own_component import OwnComponent as OwnComponent
 from rl_jax.pieces.credit.pareto_front import ParetoFront as ParetoFront
 from rl_jax.pieces.credit.reward_filter import BestFraction as BestFraction
 from rl_jax.pieces.credit.reward_filter import RewardAtLeast as RewardAtLeast

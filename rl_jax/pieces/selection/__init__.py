@@ -7,6 +7,9 @@ from rl_jax.pieces.selection.beta_posterior import (
 from rl_jax.pieces.selection.domain_gap import DomainGap as DomainGap
 from rl_jax.pieces.selection.prompt_value import PromptValue as PromptValue
 from rl_jax.pieces.selection.shuffled_pass import ShuffledPass as ShuffledPass
+from rl_jax.pieces.selection.spread_sampling import (
+  SpreadSampling as SpreadSampling,
+)
 from rl_jax.pieces.selection.staged_levels import StagedLevels as StagedLevels
 from rl_jax.pieces.selection.target_difficulty import (
   TargetDifficulty as TargetDifficulty,

@@ -1,10 +1,11 @@
 """XRPO: more samples for prompts whose mean reward is uncertain."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.decoding.stop import make_stop
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.rollouts.join import join_chunks
@@ -35,6 +36,19 @@ class UncertaintyAllocation(Priorities):
   Exploitation", from reviews; there G = 1 after the first round. coef,
   confidence, rounds, the inside of the logarithm and the prompt under which
   seeded rows are trained are not known.
+
+  rule 'spread' (CurES) gives the chunks of a round in proportion to the
+  deviation of a gradient whose norm is that of all others, p the share of valid
+  rewards above 1/2:
+
+    chunks_n = N sqrt(p_n (1 - p_n)) / sum_m sqrt(p_m (1 - p_m))
+
+  rounded down, and one more each for the largest rests, `most` at most; prompts
+  that are all right or all wrong get none while others can take some. Source:
+  "CurES: From Gradient Analysis to Efficient Curriculum Learning for Reasoning
+  LLMs"; ZexuSun/CurES stage_0_init_difficulty_sample_size.py, by a digest,
+  which multiplies by norms of gradients of the embedding, here 1, and keeps
+  the allocation for ten steps.
   """
 
   confidence: float = ranged(0.95, 0.0, 1.0, open_low=True, open_high=True)
@@ -42,6 +56,7 @@ class UncertaintyAllocation(Priorities):
   rounds: int = ranged(1, 1, static=True)
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
+  rule: str = chosen('interval', ('interval', 'spread'))
   reads_rewards = True
 
   @property
@@ -74,6 +89,24 @@ class UncertaintyAllocation(Priorities):
       prompts, stop, self.seeds.places, rollout.max_response_tokens
     )
 
+  def plan(
+    self,
+    reward_NS: np.ndarray,
+    given_N: np.ndarray,
+    chunk: int,
+    seeded: Collection[int] = (),
+  ) -> np.ndarray:
+    """See Priorities."""
+    if self.rule == 'interval':
+      return super().plan(reward_NS, given_N, chunk, seeded)
+    first_N = np.bincount(sorted(seeded), minlength=len(reward_NS))
+    left_N = self.most - given_N - first_N
+    count = len(reward_NS) - len(seeded)
+    more_N = spread_chunks(reward_NS, left_N, count)
+    return np.repeat(np.arange(len(reward_NS)), first_N + more_N).astype(
+      np.int32
+    )
+
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
   ) -> tuple[Trajectories, list[Any]]:
@@ -104,3 +137,27 @@ class UncertaintyAllocation(Priorities):
       rounds.append(found)
     arrays = traj, tuple(drawn), place_NM, foreign_NM
     return sampler.run(join_chunks, *arrays), rounds
+
+
+def spread_chunks(
+  reward_NS: np.ndarray, left_N: np.ndarray, count: int
+) -> np.ndarray:
+  """Chunks of each prompt by the spread of its rewards, `count` in all, [N].
+
+  reward_NS: what is known, NaN elsewhere. left_N: chunks that each may still
+  take. Where prompts with a spread cannot take them all, the others share the
+  rest.
+  """
+  known_NS = np.isfinite(reward_NS)
+  right_N = (np.where(known_NS, reward_NS, 0.0) > 0.5).sum(1)
+  share_N = right_N / np.maximum(known_NS.sum(1), 1)
+  spread_N = np.sqrt(share_N * (1 - share_N))
+  is_spread_N = spread_N > 0
+  weight_N = spread_N if is_spread_N.any() else np.ones(len(spread_N))
+  wanted_N = count * weight_N / weight_N.sum()
+  found_N = np.minimum(np.floor(wanted_N + 1e-9).astype(int), left_N)
+  while found_N.sum() < count:
+    # Prompts with a spread first, and among them the largest rest.
+    rest_N = wanted_N - found_N + 2 * count * is_spread_N
+    found_N[np.argmax(np.where(found_N < left_N, rest_N, -np.inf))] += 1
+  return found_N

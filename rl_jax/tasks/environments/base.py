@@ -13,6 +13,7 @@ from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.episodes import Ask as Ask
+from rl_jax.tasks.episodes import AsyncEnvironment as AsyncEnvironment
 from rl_jax.tasks.episodes import DeviceReply as DeviceReply
 from rl_jax.tasks.episodes import Environment as Environment
 from rl_jax.tasks.episodes import Reply as Reply

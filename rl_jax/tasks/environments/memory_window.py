@@ -73,7 +73,9 @@ class MemoryWindow(Wrapped):
   @property
   def traits(self) -> TaskTraits:
     """The task's traits, which itself rewrites nothing."""
-    return dataclasses.replace(super().traits, rewrites=True)
+    return dataclasses.replace(
+      super().traits, rewrites=True, stateless=False, pure=False
+    )
 
   def make(self, example: Example) -> 'Remembering':
     """An episode that has not started."""

@@ -88,5 +88,8 @@ class Weighted(Environment):
     rewards = {**reply.components, self.name: sum(terms)}
     return dataclasses.replace(reply, rewards=rewards)
 
+  def continue_after(self, actions: tuple[str, ...]) -> None:
+    self.inner.continue_after(actions)
+
   def close(self) -> None:
     self.inner.close()

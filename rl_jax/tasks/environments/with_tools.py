@@ -66,6 +66,15 @@ class WithTools(Episodic):
   turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
     MCP end then, later calls are answered 'no time left'; a function of yours
     cannot be ended (see verifier.on_turn_timeout).
+  stateless: whether no tool remembers anything from one call to the next, so
+    that an episode continues in any process without making its calls again;
+    null: if none is yours.
+  pure: names of your tools that change nothing and always answer a call in the
+    same way, as all of the others do. If all are, and none remembers, a turn
+    that takes twice the mean is asked for a second time.
+  timeout_text: what the policy reads as the result of a turn that took too
+    long, if the tools are stateless; '': verifier.on_turn_timeout says how it
+    ends.
   limits, require: of the sandbox of 'python', see PythonFunction.
 
   A call that fails is answered with what is wrong, and so are all calls of a
@@ -84,6 +93,9 @@ class WithTools(Episodic):
   reward_weights: dict[str, float] = base.outcome_only()
   deterministic: bool = True
   turn_seconds: float = ranged(6.0, 0.0, open_low=True)
+  stateless: bool | None = None
+  pure: tuple[str, ...] = ()
+  timeout_text: str = ''
   limits: sandbox.Limits = sandbox.Limits()
   require: tuple[str, ...] = sandbox.SAFE
 
@@ -101,6 +113,13 @@ class WithTools(Episodic):
     unknown = sorted(set(self.prices) - set(names))
     if unknown:
       raise ValueError(f'WithTools.prices: {unknown} are none of {names}')
+    if unknown := sorted(set(self.pure) - set(names)):
+      raise ValueError(f'WithTools.pure: {unknown} are none of {names}')
+    if self.timeout_text and not self._forgets:
+      raise ValueError(
+        'WithTools.timeout_text needs stateless tools: a turn that was ended '
+        'cannot be repeated'
+      )
     self.form.instructions(self._schemas)  # or it says what is wrong
     if self.shown == 'template' and not self.form.template_mark:
       raise ValueError(
@@ -135,10 +154,30 @@ class WithTools(Episodic):
       arguments=self._arguments,
       call_mark=self.form.template_mark if self._templated else '',
       deterministic=self.deterministic,
+      stateless=self._forgets,
+      pure=self._forgets and self.deterministic and self._is_pure,
+      timeout_text=self._timeout_text,
       needs_workers=slow or inner.needs_workers,
       reward_seconds=seconds,
       clusters=inner.clusters,
     )
+
+  @property
+  def _forgets(self):
+    """Returns whether the tools are stateless."""
+    if self.stateless is not None:
+      return self.stateless
+    return all(map(_is_own, self.functions))
+
+  @property
+  def _is_pure(self):
+    return all(_is_own(x) or _name(x) in self.pure for x in self.functions)
+
+  @property
+  def _timeout_text(self):
+    if not self.timeout_text:
+      return ''
+    return self.form.results([self.timeout_text], wrapped=not self._templated)
 
   @property
   def _chat(self):
@@ -306,6 +345,11 @@ class Conversation(Environment):
   def _judged(self):
     """Rewards by the task of the last turn, or of all that was said."""
     return self._task.task.reward(self._example, ''.join(self._said))
+
+  def continue_after(self, actions: tuple[str, ...]) -> None:
+    """What opened the first turn is not a part of a later one."""
+    if actions:
+      self._example = dataclasses.replace(self._example, prefill='')
 
   def _observed(self, texts):
     wrapped = self._task.shown != 'template'

@@ -8,6 +8,7 @@ import pytest
 
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.rollouts.join import join_chunks
+from rl_jax.rollouts.wrappers import uncertainty_allocation
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
 from rl_jax.rollouts.wrappers.uncertainty_allocation import (
   UncertaintyAllocation,
@@ -58,6 +59,48 @@ def test_seeded_prompts_have_a_chunk_before_all_others():
   reward = np.array([[1, 1, *NONE], [1, 0, *NONE], [0, 0, *NONE]])
   piece = UncertaintyAllocation(coef=0.0, most=3)
   assert piece.plan(reward, np.zeros(3, int), 2, {2: 0}).tolist() == [1, 1, 2]
+
+
+def spread(shares, left=9, count=None):
+  """The chunks of prompts of which these shares of four rewards are right."""
+  reward = np.array(
+    [[float(i < 4 * share) for i in range(4)] for share in shares]
+  )
+  count = len(shares) if count is None else count
+  left_N = np.full(len(shares), left)
+  return uncertainty_allocation.spread_chunks(reward, left_N, count).tolist()
+
+
+def test_chunks_by_spread_by_hand():
+  """Spreads .5, .433, .433 of 1.366: 3.66, 3.17, 3.17 of ten; of three 1.10,
+  .95, .95; prompts without a spread get none.
+  """
+  assert spread([0.5, 0.25, 0.75], count=10) == [4, 3, 3]
+  assert spread([0.5, 0.25, 0.75]) == [1, 1, 1]
+  assert spread([0.0, 0.5, 1.0]) == [0, 3, 0]
+  assert spread([0.0, 0.5, 1.0, 0.25]) == [0, 2, 0, 2]
+
+
+def test_a_prompt_takes_its_most_and_the_rest_is_shared():
+  assert spread([0.0, 0.5, 1.0], left=2) == [1, 2, 0]
+  assert spread([0.0, 0.5, 1.0, 0.25], left=1) == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize('share', [0.0, 0.25, 0.5])
+def test_equal_spreads_are_grpo(share):
+  """The reduction: as many samples for every prompt."""
+  assert spread([share] * 4) == [1, 1, 1, 1]
+
+
+def test_the_rule_plans_by_spread_after_seeds():
+  """Invariance: right and wrong may change places."""
+  piece = UncertaintyAllocation(rule='spread')
+  reward = np.array([[1.0, 1, *NONE], [1, 0, *NONE], [0, 0, *NONE]])
+  none = np.zeros(3, int)
+  assert piece.plan(reward, none, 2).tolist() == [1, 1, 1]
+  assert piece.plan(1 - reward, none, 2).tolist() == [1, 1, 1]
+  assert piece.plan(reward, none, 2, {2: 0}).tolist() == [1, 1, 2]
+  assert piece.plan(reward, np.array([0, 2, 0]), 2).tolist() == [0, 1, 2]
 
 
 class Rounds:
