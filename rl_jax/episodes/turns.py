@@ -130,11 +130,19 @@ def _check_slots(task, rollout, method):
       raise ValueError(
         f"rollout.episodes = 'slots', but {reason}: set it to 'lockstep'"
       )
-  if rollout.staleness:
-    raise ValueError(
-      f"rollout.episodes = 'slots' with rollout.staleness = "
-      f'{rollout.staleness}: slots sample by the newest weights; set it to 0'
-    )
+  if not rollout.staleness:
+    return
+  for name, value in (
+    ('method.group_filter', method.group_filter),
+    ('method.rollout', method.rollout),
+    ('rollout.recorded_prompts', rollout.recorded_prompts),
+  ):
+    if value:
+      raise ValueError(
+        f"rollout.episodes = 'slots' with rollout.staleness = "
+        f'{rollout.staleness} and {name}: only groups of which all are trained '
+        'on are played across updates; set rollout.staleness to 0'
+      )
 
 
 @dataclasses.dataclass(frozen=True)
