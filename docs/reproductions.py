@@ -11,7 +11,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from experiments.papers import data_files  # noqa: E402
+from experiments.papers import (  # noqa: E402
+  data_files,
+  grading,
+  pods,
+  reasons,
+)
 from experiments.papers import recipe as recipe_lib  # noqa: E402
 from experiments.tables import cells, published  # noqa: E402
 
@@ -22,7 +27,8 @@ NOTHING = 'Run on an accelerator: nothing yet.'
 def pages() -> dict[str, str]:
   """Name of a page -> its text."""
   found = {name: page(name) for name in recipe_lib.names()}
-  return found | {'index': index(list(found))}
+  found['graders'] = graders(grading.results())
+  return found | {'index': index(recipe_lib.names())}
 
 
 def index(names: list[str]) -> str:
@@ -54,7 +60,11 @@ def index(names: list[str]) -> str:
       f'| [{recipe.title}]({name}.md) | {rows} | {recipe.hardware or "-"} | '
       f'{recipe.hours or "not stated"} |'
     )
-  toc = '\n'.join(names)
+  lines += [
+    '',
+    '[Graders](graders.md) compares the graders of recipes with released ones.',
+  ]
+  toc = '\n'.join([*names, 'graders'])
   lines += ['', f'```{{toctree}}\n:hidden:\n\n{toc}\n```']
   return '\n'.join(lines) + '\n'
 
@@ -77,6 +87,8 @@ def page(name: str) -> str:
     f'**End of training.** {recipe.stop}.',
     f'**Hardware as stated.** {recipe.hardware or "not stated"}. **Hours as '
     f'stated.** {recipe.hours or "not stated"}.',
+    '## Plan',
+    _plan(pods.read(name)) if pods.read(name) else 'Nothing was planned.',
     '## Commands',
     _commands(name, recipe),
     '## Data',
@@ -88,6 +100,90 @@ def page(name: str) -> str:
     _list('Weaker than the original', recipe.weaker),
   ]
   return '\n\n'.join(part.rstrip() for part in parts if part) + '\n'
+
+
+def graders(found: dict) -> str:
+  """What the graders of recipes accept, and how they agree with others."""
+  parts = [
+    '# Graders',
+    'Public files as they are published, and responses made of their right and '
+    'wrong answers (`experiments/papers/made_up.py`): no model wrote them. '
+    'Commands:',
+    '```sh\npython -m experiments.papers.agreement --update\n'
+    'python -m experiments.papers.agreement --python=PYTHON '
+    '--checkouts=FOLDER --update\n```',
+    'PYTHON is of an environment with the packages that '
+    '`experiments/papers/released_graders.py` names; FOLDER has the '
+    'repositories whose graders are in no package.',
+    '## Right answers',
+    'A right answer, in the mark that its grader looks for, should be right. '
+    'Rows that are not read have no right answer that the grader can parse.',
+    _golds(found['golds']),
+    '## Agreement',
+    f'The first {found["rows"]} problems of each file. A difference has a '
+    'reason, or it counts as open.',
+    _agreement(found['comparisons']),
+    '## Differences',
+    'By released grader and reason; `ours`: only our grader accepts.',
+    _differences(found['comparisons']),
+  ]
+  return '\n\n'.join(parts) + '\n'
+
+
+def _golds(lines):
+  table = [
+    '| file | from | grader | right answers | refused | rows not read |',
+    '|---|---|---|---|---|---|',
+  ]
+  refused = []
+  for line in lines:
+    start = (
+      f'| {line["file"]} | {line["from"]} | `{line["extract"]}`, '
+      f'`{line["verifier"]}` |'
+    )
+    if line.get('missing'):
+      table.append(f'{start} not here | - | - |')
+      continue
+    table.append(
+      f'{start} {line["golds"]} | {len(line["refused"])} | {line["unread"]} |'
+    )
+    refused += [f'- {line["file"]}: `{text}`' for text in line['refused'][:20]]
+  return '\n'.join([*table, '', *refused]).rstrip()
+
+
+def _agreement(lines):
+  table = [
+    '| released grader | from | files | ours | responses | agree | differ for '
+    'a reason | open |',
+    '|---|---|---|---|---|---|---|---|',
+  ]
+  for line in lines:
+    count, differences = line['responses'], line['differences']
+    unexplained = sum(
+      number
+      for name, number in differences.items()
+      if name.startswith(reasons.UNEXPLAINED)
+    )
+    explained = sum(differences.values()) - unexplained
+    agree = 100 * (count - explained - unexplained) / max(count, 1)
+    last = (
+      '' if line['last_characters'] is None else f' {line["last_characters"]}'
+    )
+    table.append(
+      f'| `{line["released"]}` | {line["of"]} | {", ".join(line["sources"])} | '
+      f'`{line["extract"]}`{last}, `{line["verifier"]}` | {count} | '
+      f'{agree:.2f}% | {explained} | {unexplained} '
+      f'({100 * unexplained / max(count, 1):.2f}%) |'
+    )
+  return '\n'.join(table)
+
+
+def _differences(lines):
+  table = ['| released grader | reason | responses |', '|---|---|---|']
+  for line in lines:
+    for reason, count in line['differences'].items():
+      table.append(f'| `{line["released"]}` | {reason} | {count} |')
+  return '\n'.join(table)
 
 
 def _list(title, items):
@@ -117,6 +213,68 @@ def _commands(name, recipe):
     f'--workdir=runs/{name}_tiny',
   ]
   return '\n'.join(['```sh', *lines, '```'])
+
+
+GB = 1e9
+
+
+def _plan(lines):
+  """Memory, hours and the smallest slice, of rows with the same shapes once."""
+  by_shapes = {}
+  for line in lines:
+    key = (line['target'], line.get('shapes', line['row']))
+    by_shapes.setdefault(key, []).append(line)
+  table = [
+    'Memory of a device in GB: by arithmetic (`plan`), and what the compiler',
+    'of the target says of the programs that were compiled. Hours are those of',
+    'the roofline to the last rollout with evaluations, where every response',
+    'has full length: no run is faster, unless responses are shorter. The',
+    'smallest slice is that on which the plan fits into 90% of the memory,',
+    'with settings that change no number.',
+    '',
+    '| rows | target | plan / limit | compiler: update, generate | hours | '
+    'device hours | smallest slice |',
+    '|---|---|---|---|---|---|---|',
+  ]
+  for (target, _), alike in by_shapes.items():
+    rows = ', '.join(f'`{line["row"]}`' for line in alike)
+    table.append(f'| {rows} | {target} | {_numbers(alike)} |')
+  versions = {
+    f'{x["compiled"]["compiler"]} at {x["compiled"]["commit"]}'
+    for x in lines
+    if 'compiled' in x
+  }
+  by = '; '.join(sorted(versions))
+  table += ['', f'Compilers: {by}.' if by else 'Nothing was compiled.']
+  return '\n'.join(table)
+
+
+def _numbers(alike):
+  """The columns of a plan after rows and target."""
+  line = alike[0]
+  if 'error' in line:
+    return f'{line["error"]} | - | - | - | {_slice(line)}'
+  found = [x['compiled']['programs'] for x in alike if 'compiled' in x]
+  compiled = '-'
+  if found:
+    kinds = ('update', 'generate')
+    compiled = ', '.join(
+      f'{found[0][kind]["memory"] / GB:.1f}' if kind in found[0] else '-'
+      for kind in kinds
+    )
+  hours, count = line['hours'], line['devices']
+  return (
+    f'{line["needed"] / GB:.1f} / {line["limit"] / GB:.0f} | {compiled} | '
+    f'{hours:.1f} | {hours * count:.0f} | {_slice(line)}'
+  )
+
+
+def _slice(line):
+  found = line['smallest']
+  if found is None:
+    return 'none found'
+  sets = [text for text in found['set'] if not text.endswith('=None')]
+  return f'{found["devices"]}: `--set={" --set=".join(sets)}`'
 
 
 def _data(recipe):

@@ -20,10 +20,14 @@ estimator; responses that could not be judged are counted by reward_errors and
 in no mean. --paper is a recipe, whose benchmarks, prompt, grader and decoding
 are those of the evaluation; --row one of its rows, --set changes fields, and no
 other flag of an evaluation counts. A number that is not finite is null: JSON
-has no NaN. --out has the outcome of each row, for intervals.
+has no NaN. --out has the outcome of each row, for intervals; --texts the greedy
+responses for judges outside, in the form of AlpacaEval: a list of {"dataset",
+"instruction", "output", "generator"}.
 """
 
+from collections.abc import Mapping
 import json
+import os
 
 from absl import flags
 import numpy as np
@@ -31,7 +35,7 @@ import numpy as np
 from experiments.flags import configuration, fields, outputs
 from experiments.flags import evaluation as evaluation_flags
 from experiments.flags import processes as process_flags
-from experiments.papers import data_files
+from experiments.papers import data_files, prompts
 from experiments.papers import recipe as recipe_lib
 import rl_jax
 from rl_jax.config import evaluated_tokens, evaluations
@@ -51,6 +55,9 @@ _OPPONENT = flags.DEFINE_string(
 _OUT = flags.DEFINE_string(
   'out', None, 'JSON file for the outcome of each row.'
 )
+_TEXTS = flags.DEFINE_string(
+  'texts', None, 'JSON file for the greedy responses, for judges outside.'
+)
 _PAPER = flags.DEFINE_string('paper', '', 'Evaluate as its recipe does.')
 _ROW = flags.DEFINE_string('row', '', 'Of --paper. Default: its first row.')
 evaluation_flags.define_flags()
@@ -63,6 +70,8 @@ def main(argv):
   process_flags.start()
   if _OUT.value:
     outputs.check_file('out', _OUT.value)
+  if _TEXTS.value:
+    outputs.check_file('texts', _TEXTS.value)
   # A classifier is refused before its configuration is asked for.
   hf_classifier.check_writes(_CHECKPOINT.value)
   config = _config()
@@ -77,6 +86,8 @@ def main(argv):
     return
   if _OUT.value:
     outputs.write_json(_OUT.value, {k: _plain(v) for k, v in rows.items()})
+  if _TEXTS.value:
+    outputs.write_json(_TEXTS.value, generations(rows, _CHECKPOINT.value))
   by_set = {name: _settings(x) for name, x in evaluations(config).items()}
   used: dict[str, object] = {
     'split': config.evaluation.split,
@@ -89,6 +100,31 @@ def main(argv):
   print(json.dumps(outputs.finite(line), allow_nan=False))
 
 
+def generations(
+  rows: Mapping[str, np.ndarray], generator: str
+) -> list[dict[str, str]]:
+  """Greedy responses with their questions, as AlpacaEval reads them.
+
+  dataset: the name of the evaluation set, '' of a set without a name.
+  """
+  found = []
+  for name in rows:
+    if not name.endswith('questions'):
+      continue
+    before = name.removesuffix('questions')
+    pairs = zip(rows[name], rows[f'{before}responses'], strict=True)
+    found += [
+      {
+        'dataset': before.removesuffix('/'),
+        'instruction': str(question),
+        'output': str(response),
+        'generator': generator,
+      }
+      for question, response in pairs
+    ]
+  return found
+
+
 def _config():
   """The configuration of the recipe, or of the run and the flags."""
   if not _PAPER.value:
@@ -97,8 +133,13 @@ def _config():
     return evaluation_flags.from_flags(directory.run_of(_CHECKPOINT.value))
   if flags.FLAGS.data is not None:
     raise ValueError('--paper has its data: give no --data')
+  recipe = recipe_lib.load(_PAPER.value)
   config = recipe_lib.protocol(_PAPER.value, _ROW.value)
-  data_files.check_all(recipe_lib.load(_PAPER.value), _PAPER.value, False)
+  data_files.check_all(recipe, _PAPER.value, False)
+  folder = _CHECKPOINT.value
+  if os.path.exists(os.path.join(folder, 'tokenizer.json')):
+    prompts.check(recipe, config, folder)
+    prompts.check_lengths(config, folder)
   return configuration.changed(config, fields.once(flags.FLAGS.set))
 
 

@@ -130,8 +130,9 @@ def main(argv):
 def described(records: Sequence[dict[str, Any]], name: str) -> Any:
   """The mean of the numbers in a field, or how often each text is there."""
   values = [record.get(name) for record in records]
-  if all(isinstance(x, (int, float)) for x in values):
-    return float(np.mean(values))
+  numbers = [x for x in values if isinstance(x, (int, float))]
+  if len(numbers) == len(values):
+    return float(np.mean(numbers))
   return dict(sorted(Counter(map(str, values)).items()))
 
 
@@ -256,8 +257,9 @@ def model_scores(task: PreferenceRows, rule: str) -> np.ndarray:
   found, norm = [], 0.0
   with jax.set_mesh(mesh):
     for name in names:
-      hf_classifier.check_writes(flags.FLAGS[name].value)
-      loaded = policy_lib.load_checkpoint(flags.FLAGS[name].value, mesh)
+      source = str(flags.FLAGS[name].value)
+      hf_classifier.check_writes(source)
+      loaded = policy_lib.load_checkpoint(source, mesh)
       if kind == 'gradients':
         norm = row_scores.output_norm(*loaded[:2])
       found.append(

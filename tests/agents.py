@@ -1,5 +1,8 @@
 """Agent code against a chat client, as users write it; some of it is wrong."""
 
+import asyncio
+import os
+
 
 def ask(client, messages):
   """The content of the reply."""
@@ -15,6 +18,44 @@ def twice(client, example):
   messages.append({'role': 'user', 'content': '+='})
   second = ask(client, messages)
   return max(first, second, key=len)
+
+
+async def twice_in_turn(policy, example):
+  """The same as a coroutine; it waits for something else, too."""
+  messages = [{'role': 'user', 'content': example.prompt}]
+  first = await policy(messages)
+  await asyncio.sleep(0.01)
+  messages.append({'role': 'assistant', 'content': first})
+  messages.append({'role': 'user', 'content': '+='})
+  second = await policy(messages)
+  return max(first, second, key=len)
+
+
+async def forgetful_in_turn(policy, example):
+  """Its second call has not the first one's messages."""
+  await policy([{'role': 'user', 'content': example.prompt}])
+  return await policy([{'role': 'user', 'content': '1='}])
+
+
+async def other_in_turn(policy, example):
+  """What it says second is of its process."""
+  messages = [{'role': 'user', 'content': example.prompt}]
+  messages.append({'role': 'assistant', 'content': await policy(messages)})
+  messages.append({'role': 'user', 'content': str(os.getpid())})
+  messages.append({'role': 'assistant', 'content': await policy(messages)})
+  messages.append({'role': 'user', 'content': '='})
+  return await policy(messages)
+
+
+async def silent_in_turn(policy, example):
+  """Returns without a call."""
+  return 'x'
+
+
+async def failing_in_turn(policy, example):
+  """Raises after its first call."""
+  await policy([{'role': 'user', 'content': example.prompt}])
+  raise KeyError('own')
 
 
 def forgetful(client, example):

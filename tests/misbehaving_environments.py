@@ -119,16 +119,16 @@ class Stateless(Misbehaving):
 
 class _Tool(Environment):
   def __init__(self, notes):
-    self._notes, self._begun = notes, 'nothing'
+    self._notes, self._how = notes, 'nothing'
 
   def reset(self, seed):
     """Says nothing that depends on the process."""
-    self._begun = 'reset'
+    self._how = 'reset'
     return Reply('begins\n')
 
   def continue_after(self, actions):
-    """Remembers that it was not begun by reset."""
-    self._begun = 'continued'
+    """Remembers that there was no reset."""
+    self._how = 'continued'
 
   def step(self, action):
     """Also 'own', which no two processes answer alike."""
@@ -148,7 +148,7 @@ class _Tool(Environment):
       return Reply(f'{os.getpid()}\n')
     if word in MISBEHAVIOUR:
       return MISBEHAVIOUR[word](*rest)
-    return Reply(f'{action}\n', info={'begun': self._begun})
+    return Reply(f'{action}\n', info={'how': self._how})
 
 
 @dataclasses.dataclass(frozen=True)

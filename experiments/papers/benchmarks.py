@@ -111,3 +111,67 @@ DAPO_BEFORE = (
   '$Answer is the answer to the problem.\n\n'
 )
 DAPO_AFTER = '\n\nRemember to put your answer on its own line after "Answer:".'
+
+
+def chatml(user: str, system: str = '') -> tuple[str, ...]:
+  """The parts of a prompt in ChatML, as of Recipe.chat.
+
+  system: '' where the paper has none; the template may then add its own.
+  """
+  first = (f'<|im_start|>system\n{system}<|im_end|>\n',) if system else ()
+  turn = f'<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n'
+  return (*first, turn)
+
+
+# Files that no recipe trains on; `experiments.papers.agreement` reads them.
+_ROLL = '8eb27cc2dc34c4d1310b169d9b86d339004d811a'
+_VERL_DATA = '21b4c31fc709b5ce42e2eb87ae0db98bd70f153c'
+
+
+def _roll(name, file, rows, **fields) -> DataSource:
+  return DataSource(
+    name=name,
+    repository='git:alibaba/ROLL',
+    revision=_ROLL,
+    path=f'data/{file}.jsonl',
+    columns=('prompt', 'ground_truth'),
+    rows=rows,
+    question='{prompt}',
+    answer='{ground_truth}',
+    licence='Apache-2.0 (the repository)',
+    **fields,
+  )
+
+
+OTHERS = (
+  DataSource(
+    name='omni_math_rule',
+    repository='git:KbsdJames/omni-math-rule',
+    revision='4793415ef37d31c9cdb4e5b82dbe172f76f8cf08',
+    path='omni_math_rule.jsonl',
+    columns=('problem', 'answer'),
+    rows=2821,
+    unique=2816,
+    sha256='d566d5b5a9865a04b507fdc4c0669cf0ff391748e13f190ecc925e78b584b172',
+    question='{problem}',
+  ),
+  _roll('roll_deepmath', 'math_deepmath_deal', 4994),
+  _roll('roll_benchmarks', 'math_benchmarks', 560),
+  verl_rows(
+    'verl_math_test',
+    'git:eric-haibin-lin/verl-data',
+    _VERL_DATA,
+    'math/test.parquet',
+    rows=5000,
+    licence='MIT (hendrycks/math)',
+  ),
+  verl_rows(
+    'verl_math_train',
+    'git:eric-haibin-lin/verl-data',
+    _VERL_DATA,
+    'math/train.parquet',
+    rows=7500,
+    unreadable=2,
+    licence='MIT (hendrycks/math)',
+  ),
+)

@@ -126,6 +126,11 @@ class DataSource:
     """Returns where the rows are after `experiments.data`."""
     return f'{FOLDER}/{self.name}.jsonl'
 
+  @property
+  def num_rows(self) -> int | None:
+    """Rows after `experiments.data`, if their number is known."""
+    return self.unique or self.rows
+
 
 FOLDER = 'data/recipes'
 
@@ -179,7 +184,8 @@ class Row:
 
   method: as --method. variant: of the recipe's get_config, as --config
   papers/NAME@VARIANT. add, set: as --add and --set. tiny: further changes of
-  the run in miniature. note: what to know of it.
+  the run in miniature. pods: accelerators to plan for, if not the recipe's.
+  note: what to know of it.
   """
 
   method: str
@@ -187,6 +193,7 @@ class Row:
   add: tuple[str, ...] = ()
   set: tuple[str, ...] = ()
   tiny: tuple[str, ...] = ()
+  pods: tuple[str, ...] = ()
   note: str = ''
 
   def __post_init__(self):
@@ -195,6 +202,8 @@ class Row:
       for text in texts:
         if '=' not in text:
           raise ValueError(f'Row.{field}: {text!r} is not PATH=VALUE')
+    for pod in self.pods:
+      targets.Target.parse(pod)
 
   def words(self, paper: str) -> tuple[str, str, list[str], list[str]]:
     """(config, method, sets, adds), as on the command line of train."""
@@ -230,8 +239,8 @@ class Recipe:
   stop: when training ended, and how this recipe fixes it.
   hardware, hours: as the authors state them, or '' where they do not.
   pods: accelerators to plan for, as --target.
-  rendered: the prompt of a question, here {question}, as the paper's tokenizer
-    writes it; '': not known, and then any chat template is accepted.
+  chat: texts that the prompt of a question, here {question}, has in this order
+    after the chat template; (): not known, and any template is accepted.
 
   Raises: ValueError naming a field that does not fit the others.
   """
@@ -267,7 +276,7 @@ class Recipe:
   by_hand: Mapping[str, tuple[ByHand, ...]] = dataclasses.field(
     default_factory=dict
   )
-  rendered: str = ''
+  chat: tuple[str, ...] = ()
 
   def __post_init__(self):
     if self.follows not in FOLLOWS:

@@ -138,6 +138,7 @@ def evaluation(
       temperature=one.temperature if one.samples else None,
       top_p=one.top_p if one.samples else None,
       max_response_tokens=one.max_tokens,
+      limit=one.data.num_rows,
     )
     for column, one in benchmarks.items()
   )

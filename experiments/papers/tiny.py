@@ -51,8 +51,10 @@ SIZES = {
   'rollout.max_prompt_tokens': 512,
   'rollout.max_response_tokens': 8,
   'rollout.max_rounds': 1,
+  'rollout.slots': 'null',
   'update.minibatch_prompts': 2,
   'update.microbatch_prompts': 'null',
+  'update.microbatch_rows': 'null',
   'mesh.data': 1,
   'mesh.fsdp': 1,
   'mesh.tensor': 1,
@@ -105,7 +107,6 @@ def sweep(
     if config.update.minibatch_rows:
       small['update.minibatch_prompts'] = 'null'
       small['update.minibatch_rows'] = 2 * small['rollout.group_size']
-      small['update.microbatch_rows'] = 'null'
     if config.rollout.round_prompts:
       small['rollout.round_prompts'] = 8
     small |= tools(config.task, 'task', where)

@@ -31,6 +31,7 @@ MACHINE = (
   'evaluation.batch_prompts',
   'verifier.num_workers',
   'verifier.memory_limit_bytes',
+  'verifier.journal_sync',
   'verifier.limits',
   'verifier.rates',
   'guards.log_rollouts',

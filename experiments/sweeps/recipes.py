@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 import os
 
-from experiments.papers import data_files, tiny
+from experiments.papers import data_files, prompts, tiny
 from experiments.papers import recipe as recipe_lib
 from experiments.sweeps import runs as sweep_runs
 
@@ -42,14 +42,22 @@ def members(
 
 
 def check_files(paper: str, runs: Sequence[sweep_runs.Run]) -> None:
-  """Raises FileNotFoundError naming data or a model that is not there."""
-  data_files.check_all(recipe_lib.load(paper), paper)
-  for path in {str(run.config.model.path) for run in runs}:
+  """Checks data, models and chat templates before anything is compiled.
+
+  Raises: FileNotFoundError naming data or a model that is not there; ValueError
+    for a tokenizer that writes prompts otherwise than the paper's.
+  """
+  recipe = recipe_lib.load(paper)
+  data_files.check_all(recipe, paper)
+  configs = {str(run.config.model.path): run.config for run in runs}
+  for path, config in configs.items():
     if not os.path.exists(path):
       raise FileNotFoundError(
         f'{path} is missing: python -m experiments.data --paper={paper} '
         '--weights'
       )
+    prompts.check(recipe, config, path)
+    prompts.check_lengths(config, path)
 
 
 def row_name(paper: str, setting: sweep_runs.Setting, scale: str) -> str | None:

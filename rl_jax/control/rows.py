@@ -106,35 +106,26 @@ def trajectories(
   num_actions(world)
   check_steps(steps)
   (B, T), count_B = steps.reward.shape, steps.valid.sum(axis=1)
+  if group_size < 1 or B % group_size:
+    raise ValueError(
+      f'rows.trajectories.group_size = {group_size} does not divide {B} rows'
+    )
+  steps = steps.replace(
+    action=jnp.where(steps.valid > 0, steps.action, 0),
+    reward=jnp.where(steps.valid > 0, steps.reward, 0.0),
+  )
   length_B = (count_B + 1).astype(jnp.int32)
   on_BT = jnp.arange(T + 1)[None] < length_B[:, None]
-  action_BT = jnp.where(steps.valid > 0, steps.action, 0)
-  reward_BT = jnp.where(steps.valid > 0, steps.reward, 0.0)
-
-  def before(x_BT: Array):
-    """From the action of a step to the place after it."""
-    return jnp.pad(x_BT, ((0, 0), (1, 0)))
-
-  # The last token is fed to nothing: its observation is not needed.
-  obs = jnp.concatenate([steps.obs, steps.obs[:, -1:]], axis=1)
   start_1T = (jnp.arange(T + 1) == 0)[None]
-  start_BT = jnp.broadcast_to(start_1T, (B, T + 1))
-  flags_BT2 = jnp.stack([before(steps.last), start_BT], axis=-1)
-  inputs_BTF = features(
-    world, obs, before(action_BT), before(reward_BT), flags_BT2
-  )
-  response_BT = jnp.where(on_BT, before(action_BT), 0).astype(jnp.int32)
   kind_BT = jnp.where(start_1T, types.ENVIRONMENT, types.POLICY)
   kind_BT = jnp.where(on_BT, kind_BT, types.PAD)
   mask_BT = (kind_BT == types.POLICY).astype(jnp.float32)
-  some_B = (count_B > 0).astype(jnp.float32)
-  turn_BT = jnp.where(on_BT, jnp.maximum(jnp.arange(T + 1)[None] - 1, 0), -1)
   target_BT = None
   if optimal:
     # Unknown ones are -1, and are not trained.
-    mask_BT = mask_BT * (before(steps.optimal) >= 0)
-    target_BT = jnp.maximum(before(steps.optimal), 0) * (mask_BT > 0)
-  none_BK = jnp.full((B, T), -1, jnp.int32)
+    mask_BT = mask_BT * (_before(steps.optimal) >= 0)
+    target_BT = jnp.maximum(_before(steps.optimal), 0) * (mask_BT > 0)
+  some_B = (count_B > 0).astype(jnp.float32)
   index_B = jnp.arange(B, dtype=jnp.int32)
   N = B // group_size
   return Trajectories(
@@ -142,7 +133,7 @@ def trajectories(
     prompt_mask_NP=jnp.ones((N, 1)),
     prompt_id_N=jnp.arange(N, dtype=jnp.int32),
     group_size=group_size,
-    response_BT=response_BT,
+    response_BT=jnp.where(on_BT, _before(steps.action), 0).astype(jnp.int32),
     kind_BT=kind_BT.astype(jnp.int32),
     length_B=length_B,
     finished_B=jnp.ones(B, bool),
@@ -152,15 +143,44 @@ def trajectories(
     valid_B=some_B,
     weight_B=some_B if weight_B is None else some_B * weight_B,
     logp_behaviour_BT=jnp.zeros((B, T + 1)),
-    rewards={'return': reward_BT.sum(axis=1)},
-    reward_B=reward_BT.sum(axis=1),
-    turn_BT=turn_BT.astype(jnp.int32),
-    turns=Turns(
-      reward_BK=reward_BT,
-      state_BK=none_BK,
-      action_BK=none_BK,
-      calls_BK=jnp.zeros((B, T), jnp.int32),
-    ),
+    rewards={'return': steps.reward.sum(axis=1)},
+    reward_B=steps.reward.sum(axis=1),
+    turn_BT=_turns(on_BT),
+    turns=_rewards_of_turns(steps.reward),
     target_BT=target_BT,
-    inputs_BTF=jnp.where(on_BT[..., None], inputs_BTF, 0.0),
+    inputs_BTF=jnp.where(on_BT[..., None], _inputs(world, steps), 0.0),
+  )
+
+
+def _before(x_BT: Array) -> Array:
+  """Moves what is of a step to the place after it."""
+  return jnp.pad(x_BT, ((0, 0), (1, 0)))
+
+
+def _inputs(world: World, steps: Steps) -> Array:
+  """Returns what is read at every place, [B, T + 1, F]."""
+  B, T = steps.reward.shape
+  # The last token is fed to nothing: its observation is not needed.
+  obs = jnp.concatenate([steps.obs, steps.obs[:, -1:]], axis=1)
+  start_BT = jnp.broadcast_to(jnp.arange(T + 1)[None] == 0, (B, T + 1))
+  flags_BT2 = jnp.stack([_before(steps.last), start_BT], axis=-1)
+  return features(
+    world, obs, _before(steps.action), _before(steps.reward), flags_BT2
+  )
+
+
+def _turns(on_BT: Array) -> Array:
+  """Numbers of steps; the start is of the first one."""
+  place_1T = jnp.arange(on_BT.shape[1], dtype=jnp.int32)[None]
+  return jnp.where(on_BT, jnp.maximum(place_1T - 1, 0), -1)
+
+
+def _rewards_of_turns(reward_BK: Array) -> Turns:
+  """Each step is a turn; nothing is known of states and calls."""
+  none_BK = jnp.full(reward_BK.shape, -1, jnp.int32)
+  return Turns(
+    reward_BK=reward_BK,
+    state_BK=none_BK,
+    action_BK=none_BK,
+    calls_BK=jnp.zeros(reward_BK.shape, jnp.int32),
   )

@@ -226,6 +226,7 @@ class JournaledCalls(Calls):
   def __init__(self, calls: Calls, journal: AnswerJournal):
     self._calls, self._journal = calls, journal
     self._known: list[Answer] = []
+    self.timeouts = 0  # with those that are known
 
   def submit(self, request: Request) -> None:
     line = self._journal.known(request)
@@ -237,11 +238,11 @@ class JournaledCalls(Calls):
 
   def poll(self, timeout: float | None) -> list[Answer]:
     found, self._known = self._known, []
-    if found:
-      return found
-    found = self._calls.poll(timeout)
-    for answer in found:
-      self._journal.add(answer)
+    if not found:
+      found = self._calls.poll(timeout)
+      for answer in found:
+        self._journal.add(answer)
+    self.timeouts += sum(answer.outcome == 'timeout' for answer in found)
     return found
 
   def close(self) -> None:
@@ -271,7 +272,6 @@ class NumberedCalls:
   ):
     self.pool, self._number = pool, 0
     self._again: dict[str, int] = {}
-    self._timeouts = 0  # with those that the journal knows
     self._former: dict[int, dict[str, Any]] = {}
     self._former_path, folder = None, None
     if workdir is not None:
@@ -320,7 +320,6 @@ class NumberedCalls:
     while len(found) < len(requests):
       for answer in self._calls.poll(None):
         found[answer.request.sample] = answer.reply
-        self._timeouts += answer.outcome == 'timeout'
     for place, request in enumerate(requests):
       if kept is not None and found[place].error is None:
         kept[request.example.id, request.actions] = found[place]
@@ -338,10 +337,10 @@ class NumberedCalls:
   def _formerly(self, number, inputs):
     """The answers of a round in the journal of an earlier version, or None."""
     line = self._former.get(number)
+    if line is None or len(line['outcomes']) != len(inputs):
+      return None
     crc = zlib.crc32(json.dumps(inputs).encode(), self._task_crc)
-    if (
-      line is None or line['crc'] != crc or len(line['outcomes']) < len(inputs)
-    ):
+    if line['crc'] != crc:
       return None
     return [sessions.Answer(*one) for one in line['outcomes']]
 
@@ -366,7 +365,7 @@ class NumberedCalls:
   def made_again(self) -> dict[str, int]:
     """Calls since the last time that ran out of time or were repeated."""
     known = self._again
-    self._again = {'timeouts': self._timeouts, **self.pool.made_again()}
+    self._again = {'timeouts': self._calls.timeouts, **self.pool.made_again()}
     return {name: n - known.get(name, 0) for name, n in self._again.items()}
 
   def counts(self) -> dict[str, int]:

@@ -85,7 +85,8 @@ class Partners:
     """Returns whether some process has asked; the episodes then have their
     answers.
     """
-    asked = own = [episode.asks() for episode in episodes]
+    waiting = [(x, one) for x in episodes if (one := x.asks()) is not None]
+    asked = own = [one for _, one in waiting]
     if self._partners:  # without any, processes need not wait for each other
       parts = processes.gather([dataclasses.astuple(one) for one in own])
       asked = [
@@ -94,12 +95,12 @@ class Partners:
         for name, text, candidates in part
       ]
     known = self._known(list(dict.fromkeys(asked)))
-    for episode, one in zip(episodes, own, strict=True):
+    for episode, one in waiting:
       text, problem = known[one]
-      if problem is None:
+      if text is not None:
         episode.observe(text)
       else:
-        episode.fail(problem)
+        episode.fail(problem or 'the partner gave no answer')
     return bool(known)
 
   def _known(

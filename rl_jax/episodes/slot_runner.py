@@ -72,6 +72,7 @@ class SlotRunner(EpisodeRunner):
     self._seconds = self.activity.metrics()['rollout/waited_for']
     self._records = [self._record(player) for player in players]
     self._live_B = None
+    self._check_share()
     return self._finished(
       engine, traj, slots.table, (game.turn_BT, game.context_BT), examples
     )

@@ -93,8 +93,8 @@ def attend(
 
   prompt: keys and values [N, (L,) J, ...] and mask [N, P], left-padded. own:
   keys and values [B, (L,) J, ...]. number: see decoding.through_layers. times:
-  the places that rows see of their own, (low, high), and the tokens of their
-  responses that come before.
+  (low, high), the places of responses that rows see, and the number of tokens
+  of their responses that come before.
   """
   (pk, pv, mask_NP), (low_B, high_B), step_B = prompt, *times
   B, J, R, K = q_BJRK.shape
@@ -115,7 +115,8 @@ def attend(
     by_group(q_BJRK), pk, pv, Seen(low_NM, jnp.full(N, P, jnp.int32))
   )
   seen = Seen(jnp.broadcast_to(low_B[:, None], (B, R)), high_B)
-  of_own = call(q_BJRK, *own, seen)
+  own_keys, own_values = own
+  of_own = call(q_BJRK, own_keys, own_values, seen)
   return _merged([Part(*map(by_row, of_prompt)), of_own]).astype(q_BJRK.dtype)
 
 
@@ -365,7 +366,7 @@ def on_tpu(
 
 
 def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
-  """What _blocks returns, of blocks of so many rows."""
+  """Returns the least and the largest of so many rows each, of _blocks."""
   end = (0, -first_X.shape[0] % rows)
   first_XR, last_XR = (
     jnp.pad(x, end, mode='edge').reshape(-1, rows) for x in (first_X, last_X)
@@ -374,7 +375,7 @@ def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
 
 
 def _rows_of_a_block(heads, queries, keys, head_size) -> int:
-  """How many rows fit into fast memory, with scores and results."""
+  """Returns how many rows fit into fast memory, with scores and results."""
   cached = 4 * keys * head_size * 2  # keys and values, two of each
   lanes = max(head_size, 128)
   states = 4 * queries * (5 * lanes + 2 * keys)

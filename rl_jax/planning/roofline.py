@@ -20,6 +20,7 @@ from rl_jax.config import (
 from rl_jax.learning.update import UpdateConfig
 from rl_jax.models import ModelConfig, presets
 from rl_jax.planning import abstract_run, costs, memory_plan
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
 
@@ -99,8 +100,9 @@ def roofline(
   found = {
     'generate': Bound(
       'generate',
-      sampled,
-      rollout.max_response_tokens * (weights + plan.cache / 2),
+      sampled * rollout.generated_prompts / rollout.num_prompts,
+      _steps(rollout, rollout.generated_prompts * rollout.group_size)
+      * (weights + plan.cache / 2),
       sent.get('generate', 0.0),
     ),
     'score': Bound(
@@ -123,6 +125,16 @@ def roofline(
   return bounds
 
 
+def _steps(rollout: RolloutConfig, rows: int) -> float:
+  """Steps of decoding so many rows of full length, in the slots there are."""
+  return rollout.max_response_tokens * _refills(rollout, rows)
+
+
+def _refills(rollout: RolloutConfig, rows: int) -> float:
+  """How often all slots are taken by rows."""
+  return max(rows / rollout.slots, 1.0) if rollout.slots else 1.0
+
+
 def shares(
   config: ExperimentConfig,
   model: ModelConfig,
@@ -130,7 +142,7 @@ def shares(
   card: Card,
   devices: int,
 ) -> dict[str, float]:
-  """How much of what a device does is needed, by stage; 1 is the best.
+  """Returns how much of what a device does is needed, by stage; 1 is best.
 
   generate  (weights + filled cache) / bytes that a step reads, by shapes; a
             device has all groups that it samples at a time
@@ -179,7 +191,9 @@ def _evaluations(
       call.tokens,
     )
     flop += times * costs.model_flops(model, shape, 'generate') / devices
-    moved += times * call.tokens * (weights + plan.evaluation / 2)
+    rows = call.padded(axes) * call.group_size
+    steps = call.tokens * _refills(config.rollout, rows)
+    moved += times * steps * (weights + plan.evaluation / 2)
     exchanged += times * sent.get(stage, 0.0)
   every = config.evaluation.every
   return Bound('evaluate', flop / every, moved / every, exchanged / every)

@@ -16,7 +16,6 @@ from rl_jax.models import (
   attention_blocks,
   block_pool,
   critic,
-  decoding,
   experts,
   kv_cache,
   transformer,
@@ -32,7 +31,8 @@ MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 ROUTED_COPIES = 4  # states sorted by expert, before and after; cotangents
 STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
-SAMPLING_COPIES = 3  # on CPU: logits, and twice those at the temperature
+SAMPLING_COPIES = 3  # logits, and twice those at the temperature; not on GPU
+TPU_LANES = 128
 PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 5  # hidden units of prompts
 
 
@@ -247,7 +247,10 @@ class Sizes:
     if not self.rollout:
       return 0
     m, rows = self.model, self._sampled_rows
-    token = 2 * m.num_layers * self.kv_heads * m.head_size * self.itemsize
+    head_size = m.head_size
+    if self._on_tpu:  # numbers lie in rows of 128
+      head_size = -(-head_size // TPU_LANES) * TPU_LANES
+    token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
     token *= self.policies
     if self.cache_tokens and self.drafts is None and not self.episodes:
       return self._pool() * token
@@ -296,10 +299,11 @@ class Sizes:
     return places + sum(own) * self.prompt
 
   def scratch(self) -> int:
-    """What sampling holds beside the weights that it reads and the cache.
+    """Returns what sampling holds beside its weights and the cache.
 
-    That is the logits of a step or, where it is more, what lies there before
-    the first step, less the cache.
+    That is the logits of a step and, on TPU, one matrix of every layer in a
+    second layout; or, where it is more, what lies there before the first step,
+    less the cache.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -307,12 +311,29 @@ class Sizes:
     logits = self.policies * rows * self.model.vocab_size * 4
     if self.model.platform.is_cpu:
       return max(self._prefill(), SAMPLING_COPIES * logits)
-    turned = self.policies * self._turned_weights() + logits
-    before = max(self.policies * self._passing_prompts(), turned)
-    return max(logits, before - self.cache())
+    if self._on_tpu:
+      before = self.policies * self._passing_prompts()
+      step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
+    else:
+      turned = self.policies * self._turned_weights() + logits
+      before = max(self.policies * self._passing_prompts(), turned)
+      step = logits
+    return max(step, before - self.cache())
+
+  @property
+  def _on_tpu(self) -> bool:
+    return self.model.platform.name == 'tpu'
+
+  def _mlp_matrices(self) -> int:
+    """One of the three matrices of the MLP, of all layers."""
+    m = self.model
+    numbers = m.width * self.mlp
+    if self._routed:
+      numbers = m.width * m.mlp_size * self.experts
+    return m.num_layers * numbers * self.itemsize
 
   def _prefill(self) -> int:
-    """What the prompts need beside the weights, on CPU."""
+    """Returns what the prompts need beside the weights, on CPU."""
     prompts = self.rollout * self.prompt
     columns = self.prompt
     if columns > attention_lib.WHOLE_QUERIES:
@@ -324,13 +345,12 @@ class Sizes:
     )
 
   def _passing_prompts(self) -> int:
-    """What prompts need on accelerators beside the weights of all layers.
+    """Returns what prompts need on accelerators beside the weights of layers.
 
     The table of tokens and the last matrix are not gathered yet.
     """
     m = self.model
-    on_tpu = m.platform.name == 'tpu'
-    copies = PREFILL_COPIES_ON_TPU if on_tpu else PREFILL_COPIES
+    copies = PREFILL_COPIES_ON_TPU if self._on_tpu else PREFILL_COPIES
     numbers = 2 * m.width + copies * self.mlp + 2 * self._routed
     numbers += (self.heads + 2 * self.kv_heads) * m.head_size
     numbers += 2 * m.num_layers * self.kv_heads * m.head_size  # the cache
@@ -338,15 +358,13 @@ class Sizes:
     return (tokens * numbers - self._table) * self.itemsize
 
   def _turned_weights(self) -> int:
-    """What XLA for GPU makes of the weights that it samples with.
+    """Returns what XLA for GPU makes of the weights that it samples with.
 
     The weights of each layer are cut out of those of all, while these are still
     there, and the table has a second layout for products. These are not there
     together. Weights that are not copied before count as `cut_layers`.
     """
     m = self.model
-    if m.platform.is_cpu or decoding.scans_layers(m.platform):
-      return 0
     table = self._table * m.tied_embeddings * self.itemsize
     cut = self.cut_layers()
     return max(table - cut, 0) if cut else max(table, self._layers())
@@ -355,7 +373,7 @@ class Sizes:
     """Weights of layers that sampling on GPU cuts out of the trainer's own."""
     m = self.model
     copied = m.compute_dtype != m.param_dtype or self.gathered
-    if copied or m.platform.is_cpu or decoding.scans_layers(m.platform):
+    if copied or m.platform.is_cpu or self._on_tpu:
       return 0
     return self._layers()
 

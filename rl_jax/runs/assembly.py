@@ -342,19 +342,15 @@ def make_runner(
   config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
-  what, name = '', JOURNAL_FILE
-  if processes.count() > 1:  # each verifies its own rows
-    name = f'process_{processes.index()}_{JOURNAL_FILE}'
+  what = ''
   if not settings.workers:
     workdir = None  # no time limit: calls can be repeated
   elif workdir is not None:
     what = _judging(config, files or {})
-  writer = writer or sole_writer()
+  journal = _journal(settings, pool, workdir, what, writer or sole_writer())
   if config.rollout.turns is None:
-    path = None if workdir is None else os.path.join(workdir, name)
-    return TextVerifier(JournaledPool(pool, path, what, writer))
-  assert isinstance(pool, SessionPool)
-  number, kind = processes.index(), EpisodeRunner
+    return TextVerifier(journal)
+  kind = EpisodeRunner
   if config.rollout.episodes == SLOTS:
     kind = SlotRunner
     if processes.count() > 1:
@@ -364,7 +360,7 @@ def make_runner(
       )
   return kind(
     task,
-    NumberedCalls(pool, workdir, what, writer, process=number, former=name),
+    journal,
     tokenizer=tokenizer,
     stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,
@@ -372,6 +368,25 @@ def make_runner(
     judged=bool(config.judges),
     settings=settings,
   )
+
+
+def _journal(settings, pool, workdir, what, writer) -> Any:
+  """The calls of a pool with their journal; workdir None: it has none."""
+  number, name = processes.index(), JOURNAL_FILE
+  if processes.count() > 1:  # each verifies its own rows
+    name = f'process_{number}_{JOURNAL_FILE}'
+  if isinstance(pool, SessionPool):
+    return NumberedCalls(
+      pool,
+      workdir,
+      what,
+      writer,
+      process=number,
+      former=name,
+      every_line=settings.journal_sync == 'line',
+    )
+  path = None if workdir is None else os.path.join(workdir, name)
+  return JournaledPool(pool, path, what, writer)
 
 
 def _with_votes(config):

@@ -40,6 +40,7 @@ FREE = (
   'verifier.num_workers:',
   'verifier.timeout_seconds:',
   'verifier.memory_limit_bytes:',
+  'verifier.journal_sync:',
   'verifier.limits',
   'verifier.rates',
 )

@@ -300,12 +300,15 @@ class Evaluator:
     return {name: programs[key] for name, key in keys.items()}
 
   def run(self, params: Any) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """(metrics, of prompts: 'greedy' [n], 'samples' [n, k], 'responses' [n]).
+    """(metrics, rows of prompts by name).
 
-    The first two are outcomes, NaN of a response that was not judged; the last
-    are the texts of the greedy ones. With drafts the metrics have
-    accepted_length and sample_accepted_length, over all sets; with programs of
-    several kinds, over those that the first set with such responses has.
+    Rows: 'greedy' [n] and 'samples' [n, k] are outcomes, NaN of a response that
+    was not judged; 'responses' [n] are the texts of the greedy ones, and
+    'questions' [n] those that they answer, without the prompt around them.
+
+    With drafts the metrics have accepted_length and sample_accepted_length,
+    over all sets; with programs of several kinds, over those that the first set
+    with such responses has.
     """
     metrics, rows, by_set = {}, {}, {}
     judges = self._judges.of_evaluation(params)
@@ -351,6 +354,7 @@ class Evaluator:
     greedy, samples = arrays.get(False), arrays.get(True)
     if greedy is not None:
       rows['responses'] = greedy['response'][:, 0]
+      rows['questions'] = greedy['question'][:, 0]
     found = self._measured(greedy, samples)
     for part in sorted(set(parts) - {None}):
       own = np.asarray([x == part for x in parts])
@@ -405,6 +409,8 @@ class Evaluator:
       if not drawn:
         said = [x for part in processes.gather(list(texts)) for x in part]
         parts[-1]['response'] = np.asarray(said, object)
+        questions = [x.meta.get('question', x.prompt) for x in real_examples]
+        parts[-1]['question'] = np.asarray(questions, object)
       if self.votes is not None and drawn:
         keys = processes.gather(best_of.keys_of(texts))
         certainty_B = processes.read(self.votes[0](params, traj))

@@ -9,6 +9,7 @@ from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
 from rl_jax.tasks.environments.marked_calls import MarkedCalls
 from rl_jax.tasks.environments.memory_window import MemoryWindow
 from rl_jax.tasks.environments.mini_grid import MiniGrid
+from rl_jax.tasks.environments.open_env import OpenEnv
 from rl_jax.tasks.environments.open_spiel import OpenSpiel
 from rl_jax.tasks.environments.program import Program
 from rl_jax.tasks.environments.recorded_walks import RecordedWalks
@@ -66,6 +67,7 @@ __all__ = [
   'MiniGrid',
   'Mixture',
   'MixturePart',
+  'OpenEnv',
   'OpenSpiel',
   'OpenedModes',
   'PlainTemplate',

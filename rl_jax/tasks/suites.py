@@ -7,8 +7,10 @@ hkust-nlp/simpleRL-reason @ cf1c7858, examples/simplelr_math_eval/data; other
 releases are read with other templates: question='{prompt}' and
 answer='{reward_model.ground_truth}' for rows of verl. AIME 2025 has the columns
 of AIME 2024. A second count is that of another release: AMC 23 has 83 rows in
-sail-sg/understand-r1-zero @ dfca49dd. Left out are OMNI-MATH, GPQA-D, MMLU-Pro
-and IFEval, whose sources and counts have not been verified.
+sail-sg/understand-r1-zero @ dfca49dd. omni_math_rule is the part of OMNI-MATH
+for graders of rules, omni_math_rule.jsonl of KbsdJames/omni-math-rule @
+4793415e. Left out are the whole of OMNI-MATH, GPQA-D, MMLU-Pro and IFEval,
+whose files or counts have not been verified.
 """
 
 import dataclasses
@@ -46,6 +48,7 @@ SUITES: dict[str, Suite] = {
   ),
   'math500': Suite(rows=(500,)),
   'minerva': Suite(rows=(272,), answer='{solution}', gold='boxed'),
+  'omni_math_rule': Suite(rows=(2821,)),
   'olympiadbench': Suite(
     rows=(675,), question='{question}', answer='{final_answer}'
   ),

@@ -21,7 +21,7 @@ _CLOSE_SECONDS = 2.0
 class ConcurrentHost(session_host.Host):
   """Episodes whose calls wait without their process.
 
-  A blocking call has a thread of its own. An episode that is over is closed
+  Every blocking call has its own thread. An episode that is over is closed
   while the next calls run.
   """
 

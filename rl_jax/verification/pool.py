@@ -39,6 +39,9 @@ class VerifierConfig:
   failed_share: the run ends when more of the episodes of a round have failed,
     in another way than that they could not be repeated: an environment that no
     longer answers. 1: never.
+  journal_sync: an answer of an environment is written before it is used; 'line'
+    also waits until it is on the disk, in case that the machine fails, and
+    'checkpoint' does so with each checkpoint.
   limits: calls of a kind that run at once, as {'reward': 16} for a judge that
     serves so many; kinds are 'reset' and 'step' of episodes, and 'reward'.
   rates: calls of a kind that begin in a second, as {'step': 2.5}.
@@ -53,6 +56,7 @@ class VerifierConfig:
   on_turn_timeout: str = chosen('wrong', ('invalid', 'wrong'))
   on_device: bool = False
   failed_share: float = ranged(0.5, 0.0, 1.0)
+  journal_sync: str = chosen('checkpoint', ('checkpoint', 'line'))
   limits: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
   rates: dict[str, float] = dataclasses.field(default_factory=dict, hash=False)
 

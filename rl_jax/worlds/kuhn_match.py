@@ -17,7 +17,7 @@ from rl_jax.tasks.environments.base import (
 CARDS = 'JQK'
 _BOX = re.compile(r'\\boxed\{([^{}]*)\}')
 # What has been done in the round -> what may be done now.
-_LEGAL = {
+_LEGAL: Mapping[tuple[str, ...], tuple[str, str]] = {
   (): ('check', 'bet'),
   ('check',): ('check', 'bet'),
   ('bet',): ('call', 'fold'),
@@ -49,7 +49,7 @@ class KuhnMatch(EnvironmentTask):
   traits = TaskTraits(players=2, chat=True, role='user', global_random=False)
 
   def make(self, example: Example) -> 'Match':
-    """A game that has not begun."""
+    """A game that has not started."""
     return Match(self, seed_of(example))
 
 

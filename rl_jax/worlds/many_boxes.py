@@ -30,10 +30,9 @@ def generalised_overlap(one: Box, other: Box) -> float:
   """
   lows = [(max(x), min(x)) for x in zip(one[:2], other[:2], strict=True)]
   highs = [(min(x), max(x)) for x in zip(one[2:], other[2:], strict=True)]
-  inner, outer = (
-    (*(x[i] for x in lows), *(x[i] for x in highs)) for i in range(2)
+  shared, hull = (
+    cells((lows[0][i], lows[1][i], highs[0][i], highs[1][i])) for i in range(2)
   )
-  shared, hull = cells(inner), cells(outer)
   union = cells(one) + cells(other) - shared
   return shared / union - (hull - union) / hull
 

@@ -5,7 +5,7 @@ function is a line of few characters: 'Df(a):b=a+1;c=b*2;Rc'.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 
 from rl_jax.checks import check_range, checked, chosen, ranged
@@ -13,7 +13,7 @@ from rl_jax.tasks import base, draws
 from rl_jax.tasks.base import DrawnTask, Example
 
 _NAMES = 'bcdehijk'  # of the assignments, in order
-_OPERATIONS = {
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
   ast.Add: int.__add__,
   ast.Sub: int.__sub__,
   ast.Mult: int.__mul__,
@@ -38,7 +38,7 @@ def functions(text: str) -> dict[str, ast.FunctionDef] | None:
     body = ast.parse(python(text)).body
   except (SyntaxError, ValueError, RecursionError, MemoryError):
     return None
-  found = {}
+  found: dict[str, ast.FunctionDef] = {}
   for one in body:
     if not isinstance(one, ast.FunctionDef) or not _is_plain(one):
       return None
@@ -48,12 +48,21 @@ def functions(text: str) -> dict[str, ast.FunctionDef] | None:
 
 
 def _is_plain(one):
+  return len(_terms(one)) == len(one.body)
+
+
+def _terms(one: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+  """(name, value) of each assignment, then ('', value) of the return."""
   *assignments, last = one.body
-  named = all(
-    isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name)
-    for x in assignments
-  )
-  return named and isinstance(last, ast.Return) and last.value is not None
+  found = []
+  for statement in assignments:
+    match statement:
+      case ast.Assign(targets=[ast.Name(id=name)], value=term):
+        found.append((name, term))
+  match last:
+    case ast.Return(value=ast.expr() as term):
+      found.append(('', term))
+  return found
 
 
 class _RunError(Exception):
@@ -73,9 +82,9 @@ def run(found: dict[str, ast.FunctionDef], name: str, *values: int) -> int:
     if left[0] < 0 or one is None or len(one.args.args) != len(values):
       raise _RunError(name)
     known = {x.arg: v for x, v in zip(one.args.args, values, strict=True)}
-    for statement in one.body[:-1]:
-      known[statement.targets[0].id] = value(statement.value, known)
-    return value(one.body[-1].value, known)
+    for name, term in _terms(one):
+      known[name] = value(term, known)
+    return known['']
 
   def value(node, known):
     match node:
@@ -152,13 +161,15 @@ def _same(some: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> bool:
     if [type(x) for x in nodes[0]] != [type(x) for x in nodes[1]]:
       return False
     for x, y in zip(*nodes, strict=True):
-      if isinstance(x, ast.Constant) and x.value != y.value:
-        return False
-      if isinstance(x, ast.Name) and not (
-        there.setdefault(x.id, y.id) == y.id
-        and back.setdefault(y.id, x.id) == x.id
-      ):
-        return False
+      match x, y:
+        case ast.Constant(value=value), ast.Constant(value=other_value):
+          if value != other_value:
+            return False
+        case ast.Name(id=name), ast.Name(id=other_name):
+          if there.setdefault(name, other_name) != other_name:
+            return False
+          if back.setdefault(other_name, name) != name:
+            return False
   return True
 
 

@@ -23,9 +23,9 @@ Place = tuple[int, int]
 class Sokoban(EnvironmentTask):
   """Rooms with one box, drawn by pulling it from its target.
 
-  A turn is up, down, left or right; other text is no move. The room has walls
-  around: # wall, _ floor, O target, X box, √ box on the target, P player, S
-  player on the target. Reply.info has the possible actions, Reply.state the
+  A turn is up, down, left or right; any other text moves nothing. The room has
+  walls around: # wall, _ floor, O target, X box, √ box on the target, P player,
+  S player on the target. Reply.info has the possible actions, Reply.state the
   room.
   Components: `outcome`, 1 when the box is on its target, which ends the
   episode; `steps`, 1 for every turn; `pushed`, 1 when the box reaches it, less
@@ -49,7 +49,7 @@ class Sokoban(EnvironmentTask):
 
 
 class Room(Environment):
-  """One room."""
+  """The player, the box and the target, as they are now."""
 
   def __init__(self, task: Sokoban, seed: int):
     self._size = task.size

@@ -265,6 +265,8 @@ def test_rows_of_unequal_length_are_masked_or_refused():
     rows.trajectories(world, wrong)
   with pytest.raises(ValueError, match='at least one history'):
     rows.joined([])
+  with pytest.raises(ValueError, match='group_size = 3 does not divide 4'):
+    rows.trajectories(world, steps, group_size=3)
 
 
 def test_rows_of_real_actions_are_refused():

@@ -131,7 +131,7 @@ def test_a_masked_token_is_never_drawn(draw):
 
 
 def test_one_pass_finds_the_log_probs_of_two():
-  """Of tokens with and without mass, and the largest logit of equal ones."""
+  """Tokens have mass or none; the first of equal largest logits is taken."""
   logits_BV = jnp.asarray(rows_with_gaps(512)).at[:, 300:302].set(9.0)
   token_B = jnp.arange(64) * 8
   run = jax.jit(sampling.log_probs, static_argnames='platform')

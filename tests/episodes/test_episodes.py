@@ -266,7 +266,7 @@ def test_an_environment_that_no_longer_answers_ends_the_run(bad, Played):
   task = bad.Whimsical(failing=dict.fromkeys('abcdefg', 'raise'))
   with pytest.raises(
     RuntimeError,
-    match=r'Whimsical: \d+ of 12 episodes .* failed_share = 0.5; the first is '
+    match=r'Whimsical: \d+ of 12 episodes .*failed_share = 0.5; the first is '
     r'row \d+ on host .*, error: (?s:.*)a bug',
   ):
     Played(task, failed_share=0.5)

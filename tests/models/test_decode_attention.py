@@ -75,7 +75,7 @@ def expected(q, k, v, seen, cap):
 def test_kernels_are_softmax_over_what_is_seen(
   kernel, rows, heads, queries, places, layers, cap
 ):
-  """Ranges of rows are different, and some go on at the start of the ring."""
+  """Ranges of rows are different, and some continue at the ring's start."""
   q, k, v = arrays(rows, heads, queries, places, layers)
   seen, number = ranges(rows, queries, places), layers - 1
   run = jax.jit(functools.partial(kernel, cap=cap, interpret=True))
@@ -104,7 +104,7 @@ def test_blocks_that_no_row_sees_are_not_read(kernel):
 
 @kernels
 def test_a_query_that_sees_nothing_has_no_mass(kernel):
-  """As a query whose window has left the prompt; it merges with others."""
+  """Such is a query whose window has left the prompt; it merges with others."""
   q, k, v = arrays(2, 1, 2, 64)
   seen = Seen(jnp.array([[64, 10], [64, 64]]), jnp.array([64, 64]))
   run = jax.jit(functools.partial(kernel, interpret=True))
@@ -115,7 +115,7 @@ def test_a_query_that_sees_nothing_has_no_mass(kernel):
 
 
 def test_places_seen_are_those_of_the_masks():
-  """Of steps in a ring, and of rows with and without a context."""
+  """Steps lie in a ring, and rows have a context or none."""
   zeros = jnp.zeros((1, 3, 1, 2, 12))
   fields = {
     'prompt': None,

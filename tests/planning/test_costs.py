@@ -108,3 +108,36 @@ def test_weights_are_read_in_the_dtype_of_products(toy, param_dtype):
   count = spec.count(specs(model))
   norms = 2 * 5 * 64  # of float32
   assert 2 * count <= weights <= 2 * count + norms
+
+
+def generation(toy, **fields):
+  """The bound of generation, with other fields of the rollout."""
+  config = bandit.get_config(toy.get_method('dapo'))
+  config = dataclasses.replace(
+    config, rollout=dataclasses.replace(config.rollout, **fields)
+  )
+  model = dataclasses.replace(EXPERTS, num_experts=0, experts_per_token=0)
+  config = dataclasses.replace(config, model=ModelSource(config=model))
+  mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
+  plan = memory_plan.estimate(config, model, mesh)
+  (found,) = roofline.roofline(config, model, plan, 1, {'generate': 0.0})
+  weights = plan.sampler_weights or plan.parameters
+  step = config.rollout.max_response_tokens * (weights + plan.cache / 2)
+  return found, found.moved / step
+
+
+def test_rows_that_wait_for_a_slot_are_decoded_too(toy):
+  """A quarter of the slots take four times the steps; FLOP are the same."""
+  sizes = {'num_prompts': 8, 'group_size': 4}
+  whole, once = generation(toy, **sizes)
+  part, often = generation(toy, slots=8, **sizes)
+  assert once == 1.0 and often == 4.0 and part.flop == whole.flop
+  assert generation(toy, slots=64, **sizes)[1] == 1.0
+
+
+def test_a_round_of_dynamic_sampling_is_generated_as_a_whole(toy):
+  """Three times the prompts that are trained on take three times the FLOP."""
+  sizes = {'num_prompts': 8, 'group_size': 4}
+  one, _ = generation(toy, **sizes)
+  three, _ = generation(toy, round_prompts=24, **sizes)
+  assert three.flop == pytest.approx(3 * one.flop)

@@ -101,3 +101,28 @@ def test_the_roofline_has_the_share_of_an_iteration(toy):
   assert evaluation.stage == 'evaluate'
   assert evaluation.flop == pytest.approx(0.3 * rollout.flop)
   assert evaluation.sent == pytest.approx(0.3e9)
+
+
+def test_stop_texts_need_no_tokenizer(toy):
+  """They end responses; the programs and their calls are described as ever."""
+  config = config_with(toy, SETTINGS)
+  rollout = dataclasses.replace(config.rollout, stop=('Problem:',))
+  stopped = dataclasses.replace(config, rollout=rollout)
+  found, plain = (
+    {
+      stage: (call._replace(sampling=None), times)
+      for stage, (call, times) in abstract_run.evaluated(one).items()
+    }
+    for one in (stopped, config)
+  )
+  assert found == plain
+
+
+def test_stop_texts_may_be_planned(toy):
+  """Of a tokenizer that is not there, texts are bytes."""
+  config = config_with(toy, SETTINGS)
+  rollout = dataclasses.replace(
+    config.rollout, stop=('</answer>',), show_stop=True
+  )
+  found = abstract_run.evaluated(dataclasses.replace(config, rollout=rollout))
+  assert {*found} == {'evaluate', 'evaluate samples'}

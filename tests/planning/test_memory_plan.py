@@ -425,14 +425,26 @@ def test_layers_are_cut_out_beside_those_of_all_on_gpu(toy):
 def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
   """By hand, of 64 prompts of 128 tokens; the table is not there yet."""
   tokens = {'rollout__num_prompts': '64', 'rollout__max_prompt_tokens': '128'}
+  tokens |= {'rollout__max_response_tokens': '2'}
   config = make_config(toy, rollout__group_size='2', **tokens)
-  model = on_gpu(vocab_size=20)
-  numbers = 2 * 64 + 2 * 128 + (4 + 2 * 2) * 16 + 2 * SMALL.num_layers * 2 * 16
+  model = on_gpu(vocab_size=20, head_size=128)
+  numbers = 2 * 64 + 2 * 128 + (4 + 4) * 128 + 2 * SMALL.num_layers * 2 * 128
   wanted = 2 * (64 * 128 * numbers - 20 * 64)
   found = plan(config, model)
   assert found.cache + found.scratch == wanted
   found = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
   assert found.cache + found.scratch == wanted + 2 * 64 * 128 * 3 * 128
+
+
+def test_tpus_pad_heads_and_turn_a_matrix_of_each_layer(toy):
+  """By hand: heads of 16 lie in 128 numbers; one of the MLP's three, logits."""
+  config = make_config(toy, rollout__max_prompt_tokens='1')
+  model = on_gpu(vocab_size=3000)
+  gpu = plan(config, model)
+  tpu = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
+  assert tpu.cache == 8 * gpu.cache
+  matrices = SMALL.num_layers * 64 * 128 * 2
+  assert tpu.scratch == matrices + 3 * 128 * 3000 * 4
 
 
 @pytest.mark.parametrize('attention', ['plain', 'cudnn'])

@@ -27,6 +27,11 @@ ROWS = {
     r'\boxed{4.5e34}',
     r'\boxed{4.5e33}',
   ),
+  'omni_math_rule': (
+    {'problem': 'P', 'answer': r'80 + 40\sqrt{3}'},
+    r'\boxed{80}',
+    r'\boxed{40\sqrt{3} + 80}',
+  ),
   'olympiadbench': (
     {'question': 'P', 'final_answer': ['$2$', '$3$']},
     r'\boxed{2,3}',

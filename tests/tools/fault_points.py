@@ -116,7 +116,7 @@ def faults(episodes: bool = False) -> list[Fault]:
 
 
 def _rewards() -> list[tuple]:
-  """Of the journal of rewards."""
+  """Points in the journal of rewards."""
   points = [
     ('_append', 4, 'half'),
     ('mark', 2, 'after'),

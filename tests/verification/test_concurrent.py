@@ -67,7 +67,7 @@ def alone(task, actions):
 
 @pytest.mark.parametrize('way', WAYS)
 def test_calls_of_a_process_wait_together(bad, way):
-  """All rows meet in one process; E0: texts are those of a row alone."""
+  """All rows meet in one process; E0: texts are those of one row."""
   task, count = bad.Waits(workers=way), 100
   with SessionPool(task, 1, 60.0) as pool:
     rows = Rows(pool, task, count)

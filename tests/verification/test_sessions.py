@@ -234,8 +234,8 @@ def test_a_stateless_step_is_repeated_by_no_process(
       _killed(pool)
   lines = notes.read_text().splitlines()
   assert sorted(lines) == [f'{r}/{t}' for r in range(2) for t in range(4)]
-  begun = [reply['info'].get('begun') for reply in played.said[0]]
-  assert begun == [None, 'reset', 'continued', 'continued', 'continued']
+  how = [reply['info'].get('how') for reply in played.said[0]]
+  assert how == [None, 'reset', 'continued', 'continued', 'continued']
 
 
 def test_a_slow_call_of_a_pure_tool_is_made_once_more(bad, tmp_path):
@@ -284,6 +284,20 @@ def test_a_timeout_that_the_policy_reads(bad):
   texts = [reply['observation'] for reply in episode.said]
   assert texts == ['begins\n', 'one\n', 'no answer\n', 'two\n']
   assert episode.failure is None and episode.lost is None
+
+
+@pytest.mark.slow
+def test_a_thousand_hangs_leave_nothing_behind(bad):
+  """Neither processes nor open files."""
+  task = bad.Misbehaving()
+  before = len(os.listdir('/proc/self/fd'))
+  with SessionPool(task, 32, 0.2) as pool:
+    played = Played(pool, task, 1000)
+    assert set(played.step(dict.fromkeys(range(1000), 'hang'))) == {'timeout'}
+    nursery = pool._crew._process.pid
+    with open(f'/proc/{nursery}/task/{nursery}/children') as file:
+      assert len(file.read().split()) == 32
+  assert len(os.listdir('/proc/self/fd')) == before
 
 
 def test_killed_workers_are_replaced_and_their_episodes_repeated(bad):

@@ -1,4 +1,4 @@
-"""Rooms of Sokoban, and turns that are worded anew."""
+"""Rooms of Sokoban, and turns in new words."""
 
 import collections
 

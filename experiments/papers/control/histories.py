@@ -72,7 +72,7 @@ def windows(steps: Steps, weight_GR: Array, key: Array) -> Steps:
 
 def measure(key_S: Array, scale: float) -> Results:
   """Both arms of every seed in one program."""
-  updates = max(1, round(1200 * scale))
+  updates = max(1, round(800 * scale))
   world = worlds.DarkRoom(size=SIZE)
   model = sequence.model_for(world, layers=2, width=32)
   config = OptimizerConfig(

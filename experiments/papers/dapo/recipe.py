@@ -51,13 +51,16 @@ def get_config(method: Method) -> ExperimentConfig:
       max_response_tokens=20480,
       max_rounds=10,
       round_prompts=1536,
+      slots=512,
       overlong_prompt='skip',
     ),
-    update=UpdateConfig(minibatch_prompts=32, microbatch_prompts=32),
+    update=UpdateConfig(
+      minibatch_prompts=32, microbatch_prompts=16, microbatch_rows=1
+    ),
     optimizer=OptimizerConfig(
       learning_rate=1e-6, warmup_steps=10, weight_decay=0.1
     ),
-    mesh=MeshConfig(data=1, fsdp=32, tensor=4),
+    mesh=MeshConfig(data=1, fsdp=16, tensor=8),
     evaluation=settings.evaluation(EVALUATION, task, every=5),
     verifier=VerifierConfig(num_workers=16, timeout_seconds=5.0),
   )
@@ -137,5 +140,6 @@ RECIPE = Recipe(
     'Warm-up is 10 optimizer steps in the script, 20 rollouts in the paper.',
     'The released script passes a dual clip of 10, which these rows lack.',
   ),
+  chat=benchmarks.chatml(USER),
   pods=('gpu:h100:1x16x8', 'tpu:v5p:4x4x8'),
 )

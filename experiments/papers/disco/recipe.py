@@ -61,6 +61,7 @@ VARIANTS = {
   '7b': (
     *settings.other_model(MODEL.format('7B')),
     'optimizer.learning_rate=1e-6',
+    'rollout.slots=256',
   )
 }
 TABLE = {
@@ -97,6 +98,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_prompt_tokens=1024,
       max_response_tokens=8192,
       temperature=0.6,
+      slots=512,
       overlong_prompt='skip',
     ),
     update=UpdateConfig(minibatch_prompts=32, microbatch_prompts=8),

@@ -1,6 +1,6 @@
 """Dr. GRPO on Qwen2.5-Math: the table of Oat-Zero."""
 
-from experiments.papers import settings
+from experiments.papers import benchmarks, settings
 from experiments.papers.recipe import Benchmark, DataSource, Recipe, Row
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
@@ -168,5 +168,6 @@ RECIPE = Recipe(
     'AMC has 83 problems here and 40 elsewhere; its answers are numbers as '
     '142.0.',
   ),
+  chat=benchmarks.chatml('{question}', SYSTEM),
   pods=('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 )

@@ -50,8 +50,9 @@ VARIANTS = {
     *settings.other_model(MODEL.format('32B')),
     'iterations=144',
     'optimizer.learning_rate=1e-6',
-    'mesh.fsdp=32',
-    'update.microbatch_prompts=32',
+    'mesh.fsdp=8',
+    'mesh.tensor=4',
+    'update.microbatch_rows=1',
   )
 }
 # As printed, in percent.
@@ -81,6 +82,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_prompt_tokens=2048,
       max_response_tokens=8192,
       max_rounds=10,
+      slots=256,
       overlong_prompt='skip',
     ),
     update=UpdateConfig(minibatch_prompts=32, microbatch_prompts=8),
@@ -91,19 +93,23 @@ def get_config(method: Method) -> ExperimentConfig:
   )
 
 
+_PODS_32B = ('gpu:h100:1x4x8', 'tpu:v5p:2x4x4')
 _FILTERED = ('method.group_filter=ZeroVariance()',)
 ROWS = {
   'grpo': Row(method='grpo@token_mean', set=_FILTERED),
   'clip_higher': Row(method='clip_higher'),
   'clip_cov': Row(method='clip_cov'),
   'kl_cov': Row(method='kl_cov'),
-  'grpo_32b': Row(method='grpo@token_mean', variant='32b', set=_FILTERED),
-  'clip_higher_32b': Row(method='clip_higher', variant='32b'),
-  'clip_cov_32b': Row(method='clip_cov', variant='32b'),
+  'grpo_32b': Row(
+    method='grpo@token_mean', variant='32b', set=_FILTERED, pods=_PODS_32B
+  ),
+  'clip_higher_32b': Row(method='clip_higher', variant='32b', pods=_PODS_32B),
+  'clip_cov_32b': Row(method='clip_cov', variant='32b', pods=_PODS_32B),
   'kl_cov_32b': Row(
     method='kl_cov',
     variant='32b',
     set=('method.losses.KLCov.fraction=0.0002',),
+    pods=_PODS_32B,
   ),
 }
 RECIPE = Recipe(
@@ -121,7 +127,10 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  missing={'omni_math': 'no released file of the problems was found'},
+  missing={
+    'omni_math': 'no released file of its problems was found, nor which of '
+    'those of OMNI-MATH they are'
+  },
   published={
     (row, column): number
     for row, numbers in TABLE.items()
@@ -164,5 +173,6 @@ RECIPE = Recipe(
     'Training was stopped by hand; the number of epochs does not end it.',
     'The file of 17,000 problems has each about a hundred times.',
   ),
+  chat=benchmarks.chatml('{question}', SYSTEM),
   pods=('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 )

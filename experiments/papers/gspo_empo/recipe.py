@@ -82,6 +82,7 @@ def get_config(method: Method) -> ExperimentConfig:
       group_size=16,
       max_prompt_tokens=1024,
       max_response_tokens=3072,
+      slots=1024,
       overlong_prompt='skip',
     ),
     update=UpdateConfig(minibatch_prompts=32, microbatch_prompts=8),
@@ -152,5 +153,6 @@ RECIPE = Recipe(
     'The links of the two released models are swapped in the README.',
     'The script of the 7B calls its experiment GRPO.',
   ),
+  chat=benchmarks.chatml(USER),
   pods=('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 )

@@ -23,6 +23,7 @@ _COMMON = (
 )
 # Wrappers of rollouts need whole groups.
 _GROUPS = (
+  'rollout.slots=128',
   'update.minibatch_rows=null',
   'update.microbatch_rows=null',
 )

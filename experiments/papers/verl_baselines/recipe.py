@@ -1,5 +1,7 @@
 """verl's baselines on GSM8K: PPO, and GRPO with adapters at six sizes."""
 
+import dataclasses
+
 from experiments.papers import benchmarks, settings
 from experiments.papers.recipe import Benchmark, Recipe, Row
 from rl_jax.config import ExperimentConfig
@@ -43,8 +45,21 @@ _TEST = '573f36f82932cba89e7f7a427a40bdffc786eafefcbd6372c41223a3833b6d52'
 TRAIN = _rows_of('verl_gsm8k_train', 'train', 7473, _TRAIN)
 TEST = _rows_of('verl_gsm8k_test', 'test', 1319, _TEST)
 EVALUATION = {'gsm8k': Benchmark(data=TEST)}
+# What makes them fit on the pods; none of it changes a number.
+_PLACED = {
+  '7B': ('rollout.slots=32', 'update.microbatch_prompts=1'),
+  '14B': ('mesh.fsdp=2', 'mesh.tensor=2', 'rollout.slots=128'),
+  '32B': ('mesh.fsdp=2', 'mesh.tensor=4', 'rollout.slots=128'),
+}
+_PODS = {
+  '14b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),
+  '32b': ('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
+}
 VARIANTS = {
-  size.lower().replace('.', 'p'): settings.other_model(MODEL.format(size))
+  size.lower().replace('.', 'p'): (
+    *settings.other_model(MODEL.format(size)),
+    *_PLACED.get(size, ()),
+  )
   for size in SIZES
 }
 _LORA = Row(
@@ -93,7 +108,9 @@ def get_config(method: Method) -> ExperimentConfig:
 
 
 def _lora(variant):
-  return Row(method=_LORA.method, variant=variant, add=_LORA.add, set=_LORA.set)
+  return dataclasses.replace(
+    _LORA, variant=variant, pods=_PODS.get(variant, ())
+  )
 
 
 RECIPE = Recipe(
@@ -173,5 +190,6 @@ RECIPE = Recipe(
     'The old validation dropped 7 of 1319 rows; how it sampled is not stated.',
     'The entropy bonus of 0.001 was on in these runs; later versions have 0.',
   ),
+  chat=benchmarks.chatml(PROMPT),
   pods=('gpu:h100:1x1x1', 'tpu:v5p:1x1x1'),
 )

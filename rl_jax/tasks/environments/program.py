@@ -2,10 +2,13 @@
 
 The code runs in a thread of the environment's process until it calls the
 client; what it says is the observation, and the policy's turn is what the call
-returns. Only one of the two threads runs at a time.
+returns. Only one of the two threads runs at a time. A coroutine needs no
+thread: thousands of them wait in one process.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
+import contextlib
 import dataclasses
 import inspect
 import queue
@@ -17,7 +20,12 @@ from rl_jax import user_modules
 from rl_jax.checks import checked
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
-from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import (
+  AsyncEnvironment,
+  Environment,
+  EnvironmentTask,
+  Reply,
+)
 
 _QUESTION = 'question'  # in Example.meta: the prompt of the task
 
@@ -34,7 +42,13 @@ class Program(EnvironmentTask):
     and at least once, by
       client.chat.completions.create(messages=[...]).choices[0].message.content
     in which other arguments change nothing. It must be a function of the
-    example and of its observations.
+    example and of its observations. Or a coroutine:
+
+      async def solve(policy, example):
+        text = await policy([{'role': 'user', 'content': example.prompt}])
+
+    in which each `await policy(messages)` is a turn. It may await other things
+    as well, which are repeated where a run continues, and must not block.
   chat: messages are those of the model's template: the first call has the
     system's message `system`, unless that is '', and one of a user; False: they
     are put one after another as plain text, after `system`.
@@ -79,9 +93,16 @@ class Program(EnvironmentTask):
     return base.TaskTraits(
       chat=self.chat,
       rewrites=self.rewrites,
+      workers='asyncio' if self._waits else 'process',
+      global_random=not self._waits,
       needs_workers=True,
       reward_seconds=self.task.traits.reward_seconds,
     )
+
+  @property
+  def _waits(self):
+    """Returns whether the agent is a coroutine."""
+    return inspect.iscoroutinefunction(user_modules.resolve(self.agent))
 
   def num_prompts(self, split: str) -> int:
     return self.task.num_prompts(split)
@@ -102,22 +123,55 @@ class Program(EnvironmentTask):
     user_modules.resolve(self.agent)
     self.task.prepare()
 
-  def make(self, example: Example) -> 'Running':
-    """An episode that has not started."""
+  def make(self, example: Example) -> Any:
+    """An episode that has not started: Running, or of a coroutine Waiting."""
     meta = dict(example.meta)
     inner = dataclasses.replace(example, prompt=meta.pop(_QUESTION), meta=meta)
-    return Running(self, inner)
+    return Waiting(self, inner) if self._waits else Running(self, inner)
+
+
+class _Conversation:
+  """The words of an agent and of the policy, and the replies they make."""
+
+  def __init__(self, task: Program, example: Example):
+    self._task, self._example = task, example
+    self._known: list[Mapping[str, str]] = []  # messages, with the last reply
+    self._first: list[Mapping[str, str]] = []  # of the first call
+
+  def hear(self, action: str) -> None:
+    """The reply to the call before."""
+    self._known.append({'role': 'assistant', 'content': action})
+
+  def asked(self, messages: list[Mapping[str, str]]) -> Reply:
+    """The observation that a call is."""
+    task, known = self._task, self._known
+    forget = task.rewrites and bool(known) and not begins(messages, known)
+    text = new_text(
+      messages, self._first if forget else known, task.system, task.chat
+    )
+    self._known = messages
+    self._first = self._first or [*messages]
+    return Reply(text, forget=forget)
+
+  def responded(self, response: Any) -> Reply:
+    """The end, with the reward of what the agent has returned."""
+    if not self._known:
+      raise ValueError(f'{self._task.agent} has not called the client')
+    if not isinstance(response, str):
+      kind = type(response).__name__
+      raise ValueError(f'{self._task.agent} returned {kind}, not text')
+    rewards = self._task.task.reward(self._example, response)
+    return Reply(rewards=rewards, done=True)
 
 
 class Running(Environment):
   """One episode: the agent's thread, and what it waits for."""
 
   def __init__(self, task: Program, example: Example):
-    self._task, self._example = task, example
+    self._example = example
+    self._talk = _Conversation(task, example)
     self._heard: queue.SimpleQueue = queue.SimpleQueue()  # by the agent
     self._said: queue.SimpleQueue = queue.SimpleQueue()  # (kind, value)
-    self._known: list[Mapping[str, str]] = []  # messages, with the last reply
-    self._first: list[Mapping[str, str]] = []  # of the first call
     completions = types.SimpleNamespace(create=self._create)
     chat = types.SimpleNamespace(completions=completions)
     self._client = types.SimpleNamespace(chat=chat)
@@ -131,7 +185,7 @@ class Running(Environment):
 
   def step(self, action: str) -> Reply:
     """Returns what the agent says when its call has returned the action."""
-    self._known.append({'role': 'assistant', 'content': action})
+    self._talk.hear(action)
     self._heard.put(action)
     return self._reply()
 
@@ -159,24 +213,65 @@ class Running(Environment):
     kind, value = self._said.get()
     if kind == 'error':
       raise value
-    if kind == 'messages':
-      task = self._task
-      known = self._known
-      forget = task.rewrites and bool(known) and not begins(value, known)
-      text = new_text(
-        value, self._first if forget else known, task.system, task.chat
-      )
-      self._known = value
-      self._first = self._first or [*value]
-      return Reply(text, forget=forget)
-    if not self._known:
-      raise ValueError(f'{self._task.agent} has not called the client')
-    if not isinstance(value, str):
-      kind = type(value).__name__
-      raise ValueError(f'{self._task.agent} returned {kind}, not text')
-    return Reply(
-      rewards=self._task.task.reward(self._example, value), done=True
+    return (
+      self._talk.asked(value)
+      if kind == 'messages'
+      else self._talk.responded(value)
     )
+
+
+class Waiting(AsyncEnvironment):
+  """One episode of a coroutine, which waits for the policy in its own task."""
+
+  def __init__(self, task: Program, example: Example):
+    self._example = example
+    self._talk = _Conversation(task, example)
+    self._agent = user_modules.resolve(task.agent)
+    self._running: asyncio.Task | None = None
+    self._asked: asyncio.Queue = asyncio.Queue()  # messages
+    self._heard: asyncio.Queue = asyncio.Queue()  # actions
+
+  async def reset(self, seed: int) -> Reply:
+    """Returns what the agent says at first."""
+    del seed  # the example decides
+    self._running = asyncio.ensure_future(
+      self._agent(self._policy, self._example)
+    )
+    return await self._reply()
+
+  async def step(self, action: str) -> Reply:
+    """Returns what the agent says when its call has returned the action."""
+    self._talk.hear(action)
+    self._heard.put_nowait(action)
+    return await self._reply()
+
+  async def close(self) -> None:
+    """Cancels the agent."""
+    if self._running is not None:
+      self._running.cancel()
+      with contextlib.suppress(asyncio.CancelledError, Exception):
+        await self._running
+
+  async def _policy(self, messages: Sequence[Mapping[str, str]]) -> str:
+    """Returns what the agent awaits."""
+    self._asked.put_nowait([dict(one) for one in messages])
+    return await self._heard.get()
+
+  async def _reply(self) -> Reply:
+    assert self._running is not None
+    asked = asyncio.ensure_future(self._asked.get())
+    both = (asked, self._running)
+    try:
+      await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+      self._running.cancel()
+      raise
+    finally:
+      if not asked.done():
+        asked.cancel()
+    if asked.done() and not asked.cancelled():
+      return self._talk.asked(asked.result())
+    return self._talk.responded(self._running.result())
 
 
 def new_text(

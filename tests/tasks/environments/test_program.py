@@ -1,8 +1,10 @@
 """Agent code that calls a chat client, turned into an environment."""
 
 import contextlib
+import dataclasses
 import os
 import re
+import signal
 import threading
 
 import pytest
@@ -37,7 +39,8 @@ def said(task, actions, workers=0):
   example, given, answers = task.example('train', 0), [], []
   host = Host(task)
   with (
-    SessionPool(task, workers) if workers else contextlib.nullcontext() as pool
+    contextlib.closing(host),
+    SessionPool(task, workers) if workers else contextlib.nullcontext() as pool,
   ):
     for action in [None, *actions]:
       given += [] if action is None else [action]
@@ -54,10 +57,11 @@ def said(task, actions, workers=0):
 @pytest.mark.parametrize(
   'workers', [0, pytest.param(1, marks=pytest.mark.slow)]
 )
-def test_a_turn_is_what_a_call_returns(agents, workers):
+@pytest.mark.parametrize('agent', ['twice', 'twice_in_turn'])
+def test_a_turn_is_what_a_call_returns(agents, workers, agent):
   """The prompt, the second question, and the task's reward of what returns."""
   inner = Arithmetic(digits=1).example('train', 0)
-  task = program(agents.twice)
+  task = program(getattr(agents, agent))
   for second, reward in (('', 1.0), (inner.answer + '7', 0.0)):
     answers = said(task, [inner.answer, second], workers)
     assert [kind for kind, _, _ in answers] == ['ok'] * 3
@@ -75,6 +79,9 @@ def test_a_turn_is_what_a_call_returns(agents, workers):
     ('silent', [], 'silent has not called the client'),
     ('failing', ['4'], "KeyError: 'own'"),
     ('numeric', ['4'], 'returned int, not text'),
+    ('forgetful_in_turn', ['4'], 'message 0 of a call is'),
+    ('silent_in_turn', [], 'has not called the client'),
+    ('failing_in_turn', ['4'], "KeyError: 'own'"),
   ],
 )
 def test_what_is_refused_costs_the_episode(agents, name, actions, expected):
@@ -86,6 +93,31 @@ def test_what_is_refused_costs_the_episode(agents, name, actions, expected):
   for thread in threading.enumerate()[before:]:
     thread.join(5.0)
   assert threading.active_count() <= before
+
+
+def test_coroutines_share_a_process(agents):
+  """Rows of one worker; one that goes another way as it is repeated fails."""
+  steady, other = program(agents.twice_in_turn), program(agents.other_in_turn)
+  for task, kinds in ((steady, ['ok'] * 3), (other, ['mismatch'] * 3)):
+    example = task.example('train', 0)
+    requests = [Request((0, row), example, 0) for row in range(3)]
+    with SessionPool(task, 1) as pool:
+      for action in ('1', '2', None):
+        answers = pool.ask(requests)
+        if action is None:
+          break
+        assert [one.kind for one in answers] == ['ok'] * 3
+        requests = [
+          dataclasses.replace(
+            request,
+            actions=(*request.actions, action),
+            before=(*request.before, fingerprint(answer.reply)),
+          )
+          for request, answer in zip(requests, answers, strict=True)
+        ]
+        if len(requests[0].actions) == 2:
+          os.kill(pool.worker_pids()[0], signal.SIGKILL)
+    assert [one.kind for one in answers] == kinds
 
 
 def test_a_call_may_begin_a_new_context(agents):

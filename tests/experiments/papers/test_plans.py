@@ -1,0 +1,65 @@
+"""Plans of recipes: every row fits its pods, and the files are complete."""
+
+import dataclasses
+
+import pytest
+
+from experiments.papers import pods
+from experiments.papers import recipe as recipe_lib
+from rl_jax.planning import targets
+
+# Whose settings of memory are chosen for their pods.
+FITTED = (
+  *('dapo', 'disco', 'dr_grpo', 'entropy_mechanism', 'gspo_empo'),
+  *('simplerl_zoo', 'spo_segments', 'verl_baselines'),
+)
+SMALL = targets.Target.parse('gpu:h100:1x1x1')
+
+
+@pytest.mark.parametrize('name', FITTED)
+def test_every_row_has_a_plan_for_its_pods(name):
+  """`python -m experiments.papers.plans` writes them."""
+  recipe = recipe_lib.load(name)
+  wanted = [
+    (row, pod)
+    for row, one in recipe.rows.items()
+    for pod in one.pods or recipe.pods
+  ]
+  lines = pods.read(name)
+  assert [(line['row'], line['target']) for line in lines] == wanted
+  for line in lines:
+    assert 'error' not in line, line
+    assert 0 < line['needed'] <= 0.9 * line['limit'], line['row']
+    assert line['hours'] > 0 and line['smallest'] is not None
+    assert line['smallest']['devices'] <= line['devices'], line['row']
+
+
+@pytest.mark.parametrize('name', FITTED)
+def test_plans_are_of_the_shapes_of_today(name):
+  """A changed recipe is planned again."""
+  for line in pods.read(name):
+    config = recipe_lib.experiment(name, line['row'])
+    target = targets.Target.parse(line['target'])
+    assert line['shapes'] == pods.shapes(pods.on(config, target.count))
+
+
+def test_the_smallest_slice_names_its_settings():
+  """A 7B with adapters on one device needs few slots; 14B needs two."""
+  config = recipe_lib.experiment('verl_baselines', 'grpo_lora_7b')
+  found = pods.smallest(config, SMALL)
+  assert found is not None and found['devices'] == 1
+  assert any(text.startswith('rollout.slots=') for text in found['set'])
+  larger = recipe_lib.experiment('verl_baselines', 'grpo_lora_14b')
+  assert pods.smallest(larger, SMALL)['devices'] > 1
+
+
+def test_a_row_that_does_not_fit_says_so():
+  """Rows that devices cannot share are an error in the plan."""
+  config = recipe_lib.experiment('dr_grpo', 'dr_grpo_1p5b')
+  three = dataclasses.replace(SMALL, shape=(1, 1, 3))
+  assert 'must divide' in pods.planned(config, three)['error']
+
+
+def test_an_unknown_row_is_named():
+  with pytest.raises(ValueError, match='--row=x --target=y: expected one of'):
+    pods.place_of([{'row': 'a', 'target': 'b'}], 'x', 'y')
