@@ -38,7 +38,7 @@ def episodes(toy, duration, **fields):
 
 
 def test_episodes_are_kept_by_their_duration(toy):
-  """Of 10 ticks a tenth, of 2 a half, of 1 all."""
+  """A tenth of those of 10 ticks, a half of those of 2, all of 1."""
   duration = np.tile([1.0, 2.0, 10.0], 2000)
   kept = np.asarray(kept_by_time(episodes(toy, duration), KEY).valid_B)
   shares = [kept[duration == d].mean() for d in (1.0, 2.0, 10.0)]
