@@ -23,6 +23,12 @@ update.
 microseconds. The keys are explained in benchmarks/turns.py. With --workers=2 it
 measures host_share only, with environments in so many processes.
 
+--stage=episodes plays episodes of 1 to --turns turns, whose tools sleep for a
+mean of --ratio decoded turns (--calls: constant, lognormal or heavy), in step
+and in slots, and simulates the same with the seconds of a step that it has
+measured: benchmarks/episodes.py. 4 x 8 rows, turns of 16 tokens unless flags
+say otherwise. One run takes about --repeats * turns * ratio seconds.
+
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
 reserved_over_needed is the temporary memory that the compiled rollout reserves,
@@ -55,7 +61,8 @@ from absl import app, flags
 import jax
 import numpy as np
 
-from experiments.benchmarks import pairs, ratios, timing, turns
+from experiments.benchmarks import episodes, pairs, ratios, timing, turns
+from experiments.benchmarks.episodes_simulation import KINDS, Load
 from experiments.benchmarks.stages import (
   PRESETS,
   STAGES,
@@ -76,7 +83,7 @@ from rl_jax.runtime.platform import Platform
 _STAGE = flags.DEFINE_enum(
   'stage',
   'step',
-  (*STAGES, 'step', pairs.STAGE, turns.STAGE),
+  (*STAGES, 'step', pairs.STAGE, turns.STAGE, episodes.STAGE),
   'What to time.',
 )
 _PRESET = flags.DEFINE_enum('preset', 'small', list(PRESETS), 'Model.')
@@ -103,6 +110,13 @@ _CACHE = _count(
 )
 _WORKERS = flags.DEFINE_integer(
   'workers', 0, 'Processes of the environments of turns.', lower_bound=0
+)
+_TURNS = _count('turns', 5, 'Turns of the episodes of --stage=episodes.')
+_RATIO = flags.DEFINE_float(
+  'ratio', 5.0, 'Its mean call, in decoded turns.', lower_bound=0.0
+)
+_CALLS = flags.DEFINE_enum(
+  'calls', 'lognormal', KINDS, 'How long its calls are.'
 )
 _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
@@ -146,6 +160,9 @@ def main(argv):
     return
   if stage == turns.STAGE:
     time_turns(cfg)
+    return
+  if stage == episodes.STAGE:
+    time_episodes(cfg)
     return
   try:
     ending_ids(cfg, _MEAN.value)
@@ -262,6 +279,41 @@ def time_turns(cfg: Any) -> None:
       'preset': _PRESET.value,
       **dataclasses.asdict(shape),
       'devices': jax.device_count(),
+      'device': jax.devices()[0].device_kind,
+      'jax': jax.__version__,
+      'compute_dtype': cfg.compute_dtype,
+      **found,
+      'peak_memory_gb': _peak_memory_gb(),
+    }
+  )
+
+
+def time_episodes(cfg: Any) -> None:
+  """The line of --stage=episodes; --repeats: its updates."""
+  check_absent(_MEAN, _SLOTS, _CACHE, _SPECULATIVE, _MICROBATCHES)
+  shape = _shape(costs.Shape(4, 8, episodes.PROMPT, 16))
+  load = Load(
+    groups=shape.num_prompts,
+    group=shape.group_size,
+    turns=_TURNS.value,
+    tokens=shape.new_tokens,
+    spread=0.0,
+    observation=episodes.SAID,
+    alike=0.0,
+  )
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=1), jax.devices()[:1])
+  with jax.set_mesh(mesh):
+    found = episodes.measured(
+      cfg, mesh, load, _CALLS.value, _RATIO.value, _REPEATS.value
+    )
+  _write(
+    {
+      'stage': episodes.STAGE,
+      'preset': _PRESET.value,
+      **dataclasses.asdict(load),
+      'calls': _CALLS.value,
+      'ratio': _RATIO.value,
+      'updates': _REPEATS.value,
       'device': jax.devices()[0].device_kind,
       'jax': jax.__version__,
       'compute_dtype': cfg.compute_dtype,

@@ -12,7 +12,9 @@ experiment.json of a run, or what --print_config printed.
 --add='method.weights=ClipCovDrop(fraction=1e-3)'. Run it again with the same
 arguments to continue after an interruption; --allow_change=PATH lets the rest
 of the run have another value of a field. --profile=10:13 traces these
-iterations into WORKDIR/profile (TensorBoard or Perfetto show it).
+iterations into WORKDIR/profile (TensorBoard or Perfetto show it), and
+--timeline=10:13 writes what device, slots and calls of their episodes do into
+WORKDIR/timeline.json (chrome://tracing or Perfetto).
 """
 
 from absl import app, flags, logging
@@ -33,6 +35,11 @@ _PRINT = flags.DEFINE_bool(
 )
 _PROFILE = flags.DEFINE_string(
   'profile', None, 'FIRST:LAST: iterations to trace into WORKDIR/profile.'
+)
+_TIMELINE = flags.DEFINE_string(
+  'timeline',
+  None,
+  'FIRST:LAST: iterations whose episodes are drawn in WORKDIR/timeline.json.',
 )
 _TAKE_OVER = flags.DEFINE_bool(
   'take_over',
@@ -68,7 +75,7 @@ def main(argv):
   if _WORKDIR.value is None:
     raise ValueError('--workdir is missing: the directory of the run')
   process_flags.start()
-  window, done = None, directory.iterations_done(_WORKDIR.value)
+  window, drawn, done = None, None, directory.iterations_done(_WORKDIR.value)
   if done > config.iterations:
     logging.warning(
       'nothing to do: %d iterations are done, and iterations = %d',
@@ -77,6 +84,10 @@ def main(argv):
     )
   if _PROFILE.value is not None:
     window = profiling.parse_window(_PROFILE.value, done, config.iterations)
+  if _TIMELINE.value is not None:
+    drawn = profiling.parse_window(
+      _TIMELINE.value, done, config.iterations, 'timeline'
+    )
   values = flags.FLAGS
   words = typed.Typed(values.config, values.method, values.set, values.add)
   own = [callbacks.load(text) for text in _CALLBACK.value]
@@ -87,6 +98,7 @@ def main(argv):
     allow_change=_ALLOW_CHANGE.value,
     callbacks=[words, *own],
     profile=window,
+    timeline=drawn,
   )
   if not processes.is_main():
     return

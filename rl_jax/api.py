@@ -41,6 +41,7 @@ def train(
   allow_change: Sequence[str] = (),
   callbacks: Sequence[Any] = (),
   profile: profiling.Window | None = None,
+  timeline: profiling.Window | None = None,
 ) -> dict[str, Any]:
   """Trains to config.iterations, or continues the run in workdir.
 
@@ -51,6 +52,8 @@ def train(
     allow_change: paths of fields that the rest of the run may have otherwise.
     callbacks: objects whose methods are called, see runs.callbacks.Callback.
     profile: the iterations to trace into workdir/profile.
+    timeline: those whose episodes are drawn in workdir/timeline.json, a trace
+      that chrome://tracing and Perfetto show.
 
   Returns:
     The newest row of metrics.
@@ -59,6 +62,11 @@ def train(
     ValueError: the configuration does not fit itself, the devices or workdir.
     MemoryError: it does not fit the memory of the devices.
   """
+  if timeline is not None and config.rollout.turns is None:
+    raise ValueError(
+      f'timeline = {timeline.first}:{timeline.last}, but the run has no '
+      'episodes: rollout.turns = None'
+    )
   with memory_check.guarded(config):
     trainer = Trainer(
       config,
@@ -68,6 +76,8 @@ def train(
       callbacks=callbacks,
     )
     trainer.profiler = profiling.Profiler(profile, f'{workdir}/profile')
+    if timeline is not None:
+      trainer.draw_timeline(timeline)
     logging.info('devices: %s', jax.devices())
     return trainer.run()
 

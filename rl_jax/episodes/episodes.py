@@ -20,7 +20,7 @@ import numpy as np
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.stop import Stop
 from rl_jax.decoding.turn_decode import Observations
-from rl_jax.episodes import beginnings
+from rl_jax.episodes import beginnings, timeline
 from rl_jax.episodes.journal import Kept, NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
@@ -137,6 +137,8 @@ class EpisodeRunner(Journaled):
     self._live_B: np.ndarray | None = None  # that take part; None: all
     self._seconds = 0.0
     self._counted = UnweightedRewardWarning()
+    self.activity = timeline.Activity()
+    journal.heard = self.activity.answered
 
   def open(self, examples: Sequence[Example], kept: Kept) -> list[Opened]:
     """The examples with their first observations; see `beginnings`."""
@@ -172,6 +174,7 @@ class EpisodeRunner(Journaled):
     policies = [params] if opponent is None else [params, opponent]
     own = own_rows(len(examples), traj.group_size)
     self._first, self._seconds = own.start, 0.0
+    self.activity.begin()
     self._partners.begin()
     seats = self._seated(examples, traj.group_size, own, len(policies))
     self._rows = seats[0]
@@ -202,7 +205,9 @@ class EpisodeRunner(Journaled):
     """Turns until all episodes are over; own: rows of this process."""
     replicated = mesh_lib.replicated(engine.mesh)
     for _ in range(self._turns.max_turns * self._players):
-      hosts = [self._read(side.tokens, own) for side in sides]
+      live = sum(int(side.live_B.sum()) for side in sides)
+      with self.activity.span(timeline.DEVICE, 'turn', rows=live):
+        hosts = [self._read(side.tokens, own) for side in sides]
       acting = []
       for side, host in zip(sides, hosts, strict=True):
         acting += self._act(side, host, own)
@@ -389,7 +394,10 @@ class EpisodeRunner(Journaled):
 
   def _ask(self, episodes):
     started = time.perf_counter()
-    self._partners.play_on(self._journal.ask, episodes)
+    with self.activity.span(
+      timeline.WAITING, 'waits for all answers', episodes=len(episodes)
+    ):
+      self._partners.play_on(self._journal.ask, episodes)
     self._seconds += time.perf_counter() - started
 
   def _check_start(self, player, example):

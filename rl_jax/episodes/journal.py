@@ -11,7 +11,7 @@ crc: of the code and data that answer, the example, its seed and the actions.
 The first line of (serial, sample, turn, kind, crc) counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import json
 import os
@@ -283,6 +283,9 @@ class NumberedCalls:
       folder, task, writer, process=process, every_line=every_line
     )
     self._calls = JournaledCalls(SessionCalls(pool), self._journal)
+    self._streams: dict[int, int] = {}  # rounds of episodes, by number
+    self._aside: list[Answer] = []  # of streams, which came during `ask`
+    self.heard: Callable[[list[Answer]], None] | None = None  # of each answer
 
   def ask(
     self,
@@ -301,6 +304,7 @@ class NumberedCalls:
       return former
     found: dict[int, sessions.Answer] = {}  # by place
     rounds = {request.episode[0] for request in requests}
+    rounds |= {*self._streams.values()}
     self.pool.end(lambda episode: episode[0] not in rounds)
     for place, request in enumerate(requests):
       one = Request(
@@ -318,21 +322,54 @@ class NumberedCalls:
         self._journal.add(Answer(one, 'ok', known))
         found[place] = known
     while len(found) < len(requests):
-      for answer in self._calls.poll(None):
-        found[answer.request.sample] = answer.reply
+      for answer in self._polled(None):
+        if answer.request.serial == number:
+          found[answer.request.sample] = answer.reply
+        else:
+          self._aside.append(answer)
     for place, request in enumerate(requests):
       if kept is not None and found[place].error is None:
         kept[request.example.id, request.actions] = found[place]
     return [found[place] for place in range(len(requests))]
 
-  def stream(self) -> tuple[int, Calls]:
-    """The number of a new round whose calls are made one by one, their queue.
+  def stream(self, episodes: int) -> int:
+    """The number of a new round, whose calls are made one by one.
 
-    The serial of each call is that number. Episodes of other rounds are over.
+    It is the serial of each call. episodes: the round in the names of its
+    episodes, which stay until `over`.
     """
     number, self._number = self._number, self._number + 1
-    self.pool.end(lambda episode: True)
-    return number, self._calls
+    self._streams[number] = episodes
+    return number
+
+  def submit(self, request: Request) -> None:
+    """Puts a call of a stream into the queue."""
+    self._calls.submit(request)
+
+  def poll(self, timeout: float | None) -> list[Answer]:
+    """Answers of all streams; see Calls."""
+    found, self._aside = self._aside, []
+    return found or self._polled(timeout)
+
+  def _polled(self, timeout):
+    found = self._calls.poll(timeout)
+    if self.heard is not None:
+      self.heard(found)
+    return found
+
+  def over(self, number: int) -> None:
+    """The episodes of a stream are over."""
+    episodes = self._streams.pop(number)
+    self.pool.end(lambda episode: episode[0] == episodes)
+
+  @contextlib.contextmanager
+  def repeating(self, number: int) -> Iterator[None]:
+    """Rounds inside have the numbers from `number` on, once more."""
+    before, self._number = self._number, number
+    try:
+      yield
+    finally:
+      self._number = max(before, self._number)
 
   def _formerly(self, number, inputs):
     """The answers of a round in the journal of an earlier version, or None."""

@@ -7,25 +7,29 @@ continues and nothing else: requests, tokens and records are those of turns in
 step (episodes).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+import contextlib
 import dataclasses
 import json
-from typing import Any
+from typing import Any, NamedTuple
 import zlib
 
 import jax
 import numpy as np
 
 from rl_jax.decoding.engine import Engine
-from rl_jax.decoding.slot_engine import Burst, RunningSlots
+from rl_jax.decoding.slot_engine import RunningSlots
 from rl_jax.episodes import timeline
-from rl_jax.episodes.calls import Answer, Calls, Request
+from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.players import Player
 from rl_jax.episodes.resumed import Recorded
+from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
 from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Trajectories
+
+OPEN = 'open_episodes'  # in the JSON object of checkpoints
 
 
 class SlotRunner(EpisodeRunner):
@@ -36,7 +40,7 @@ class SlotRunner(EpisodeRunner):
 
   def __init__(self, *args: Any, **kwargs: Any):
     super().__init__(*args, **kwargs)
-    self.activity = timeline.Activity()
+    self._games: dict[int, Game] = {}  # that are played, by number
 
   def play(
     self,
@@ -52,30 +56,84 @@ class SlotRunner(EpisodeRunner):
     Raises:
       RuntimeError: an episode begins in another way than its example.
     """
-    assert recorded is None and engine.slots is not None
+    assert recorded is None
+    return self.finish(self.start(engine, params, traj, key, examples))
+
+  def start(
+    self,
+    engine: Engine,
+    params: Any,
+    traj: Trajectories,
+    key: jax.Array,
+    examples: Sequence[Opened],
+  ) -> 'Game':
+    """Episodes that are played until `finish`, with these weights.
+
+    params must outlive updates: the device may read them to the end.
+    """
+    assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
-    self._first = own.start
     (players,) = self._seated(examples, traj.group_size, own, 1)
-    self._rows = players
     most = self.most_observed(traj.response_BT.shape[1])
     engine.slots.settle(params, traj, key, most)
-    self.activity.begin()
     with self.activity.span(timeline.DEVICE, 'begin', rows=len(players)):
       slots = RunningSlots(engine.slots, params, traj, key, most)
-    number, calls = self._journal.stream()
-    game = Game(self, slots, calls, number)
     rows = [
       Row(n, player, examples[n // traj.group_size])
       for n, player in enumerate(players)
     ]
-    game.play(rows, traj.response_BT.shape[1])
+    number = self._journal.stream(self._rounds)
+    game = Game(self, slots, rows, Round(number, engine, traj, examples))
+    self._games[number] = game
+    game.begin(self._journal)
+    return game
+
+  def finish(self, game: 'Game', beside: Sequence['Game'] = ()) -> Trajectories:
+    """The rows of a game at its end; others continue beside it meanwhile."""
+    self.activity.begin()
+    games = (game, *beside)
+    while not game.over:
+      while answers := self._journal.poll(0.0):
+        self._hear(answers)
+      ready = [one for one in games if one.ready]
+      for one in ready:
+        one.advance(sum(other.live for other in games))
+      if not ready and not game.over:
+        with self.activity.span(timeline.WAITING, 'waits for an answer'):
+          answers = self._journal.poll(None)
+        assert answers, 'a row waits for nothing'
+        self._hear(answers)
+    del self._games[game.round.number]
+    self._journal.over(game.round.number)
     self._seconds = self.activity.metrics()['rollout/waited_for']
-    self._records = [self._record(player) for player in players]
-    self._live_B = None
+    self._rows = [row.player for row in game.rows]
+    self._records = [self._record(player) for player in self._rows]
+    self._first, self._live_B = 0, None
     self._check_share()
+    round_ = game.round
+    marks = (game.turn_BT, game.context_BT)
     return self._finished(
-      engine, traj, slots.table, (game.turn_BT, game.context_BT), examples
+      round_.engine, round_.traj, game.slots.table, marks, round_.examples
     )
+
+  def mark(self) -> int:
+    """The number of the next round of calls."""
+    return self._journal.mark()
+
+  def repeating(self, mark: int) -> contextlib.AbstractContextManager[None]:
+    """Rounds that start inside have the numbers from `mark` on, once more."""
+    return self._journal.repeating(mark)
+
+  def forget(self, host: Mapping[str, Any]) -> None:
+    """See Journaled; open episodes need what they have been answered."""
+    marks = [one['mark'] for one in host.get(OPEN, {}).get('batches', ())]
+    super().forget({**host, **{POSITION: min([host.get(POSITION, 0), *marks])}})
+
+  def _hear(self, answers):
+    for answer in answers:
+      game = self._games.get(answer.request.serial)
+      if game is not None:
+        game.hear(answer)
 
   def most_observed(self, max_tokens: int) -> int:
     """The tokens of an observation at most."""
@@ -134,6 +192,15 @@ class Row:
   over: bool = False
 
 
+class Round(NamedTuple):
+  """The number of a round, and what its rows began with."""
+
+  number: int
+  engine: Engine
+  traj: Trajectories
+  examples: Sequence[Opened]
+
+
 class Game:
   """The rows of one round, and where each of them is.
 
@@ -141,62 +208,79 @@ class Game:
   """
 
   def __init__(
-    self, runner: SlotRunner, slots: RunningSlots, calls: Calls, number: int
+    self,
+    runner: SlotRunner,
+    slots: RunningSlots,
+    rows: list[Row],
+    round_: Round,
   ):
-    self._runner, self._slots = runner, slots
-    self._calls, self._number = calls, number
-    self._activity = runner.activity
-    self._rows: list[Row] = []
+    self._runner, self._activity = runner, runner.activity
+    self.slots, self.rows, self.round = slots, rows, round_
+    self._submit: Callable[[Request], None]
     self._going: set[int] = set()  # rows that sample
     self._said: dict[int, tuple[list[int], bool]] = {}  # not yet fed
-    self.turn_BT = self.context_BT = np.zeros((0, 0), np.int32)
-
-  def play(self, rows: list[Row], max_tokens: int) -> None:
-    """Plays all rows to their ends."""
-    self._rows = rows
-    self.turn_BT = np.full((len(rows), max_tokens), -1, np.int32)
+    self.turn_BT = np.full(round_.traj.response_BT.shape, -1, np.int32)
     self.context_BT = np.zeros_like(self.turn_BT)
-    for row in rows:
+
+  @property
+  def ready(self) -> bool:
+    """Returns whether some row can sample."""
+    return bool(self._said or self._going)
+
+  @property
+  def over(self) -> bool:
+    """Returns whether all rows are over."""
+    return all(row.over for row in self.rows)
+
+  @property
+  def live(self) -> int:
+    """The rows that are not over."""
+    return sum(not row.over for row in self.rows)
+
+  def begin(self, calls: Any) -> None:
+    """Resets all episodes, and takes the first tokens; calls: the queue."""
+    self._submit = calls.submit
+    for row in self.rows:
       if row.player.episode.failure is None:
         self._call(row)
     with self._activity.span(timeline.DEVICE, 'first tokens'):
-      self._read(self._slots.first)
-    while True:
-      while answers := self._calls.poll(0.0):
-        self._hear(answers)
-      if self._said or self._going:
-        self._advance()
-        continue
-      if not any(row.waits for row in rows):
-        return
-      with self._activity.span(timeline.WAITING, 'waits for an answer'):
-        answers = self._calls.poll(None)
-      self._hear(answers)
+      found = self.slots.first.read()
+    self._take(found)
 
-  def _advance(self):
-    """Feeds what was said, and samples a burst."""
+  def advance(self, live: int) -> None:
+    """Feeds what was said, and samples a burst; live: rows of all games."""
     said, self._said = self._said, {}
     self._going |= said.keys()
     rows = sorted(self._going)
-    waits = sum(row.waits for row in self._rows)
-    live = sum(not row.over for row in self._rows)
+    waits = sum(row.waits for row in self.rows)
     with self._activity.span(
-      timeline.DEVICE, 'burst', rows=len(rows), observations=len(said)
+      timeline.DEVICE,
+      'burst',
+      round=self.round.number,
+      rows=len(rows),
+      observations=len(said),
     ):
       if said:
-        self._slots.feed(said)
-      burst = self._slots.sample(rows)
+        self.slots.feed(said)
+      burst = self.slots.sample(rows)
       found = burst.read()
     self._activity.burst(len(found), len(burst.rows), live, waits)
     self._take(found)
 
-  def _read(self, burst: Burst) -> None:
-    self._take(burst.read())
+  def hear(self, answer: Answer) -> None:
+    """An answer has come."""
+    row = self.rows[answer.request.sample]
+    row.waits = False
+    self._runner.hears(row, answer)
+    if answer.request.turn:
+      self._continue(row)
+    elif row.ended:
+      self._act(row)
 
   def _take(self, found):
     """The new tokens of rows; those whose turns have ended act."""
     for place, result in found.items():
-      row = self._rows[place]
+      row = self.rows[place]
       row.ids += result.ids
       row.length += len(result.ids)
       self._going.add(place)
@@ -224,9 +308,9 @@ class Game:
     request = row.player.episode.request()
     asked = [request.example.id, request.seed, *request.actions]
     row.waits = True
-    self._calls.submit(
+    self._submit(
       Request(
-        serial=self._number,
+        serial=self.round.number,
         sample=row.place,
         turn=len(request.actions),
         kind='step' if request.actions else 'reset',
@@ -234,17 +318,6 @@ class Game:
         crc=zlib.crc32(json.dumps(asked).encode()),
       )
     )
-
-  def _hear(self, answers):
-    self._activity.answered(answers)
-    for answer in answers:
-      row = self._rows[answer.request.sample]
-      row.waits = False
-      self._runner.hears(row, answer)
-      if answer.request.turn:
-        self._continue(row)
-      elif row.ended:
-        self._act(row)
 
   def _continue(self, row):
     """A row reads its observation; without room for a turn it is over."""

@@ -5,18 +5,62 @@ show: one line for the device, one for each call that runs at a time, one for
 the closings of batches.
 """
 
-import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import json
 import os
 import time
 from typing import Any
 
+from absl import logging
+import jax
+
 from rl_jax.episodes.calls import Answer
+from rl_jax.runtime.profiling import Window
 
 DEVICE, WAITING, CLOSINGS = 'device', 'waiting', 'closings'
 _CALL_LINES = 64  # further calls are counted and not drawn
+
+
+class Timeline:
+  """Traces the iterations of a window; without one it only runs them.
+
+  activity: of the run's episodes; None: it has none. path: of the trace.
+  """
+
+  def __init__(
+    self,
+    window: Window | None = None,
+    activity: 'Activity | None' = None,
+    path: str = '',
+  ):
+    self._window, self._path = window, path
+    self.activity = Activity() if activity is None else activity
+
+  def run(self, iteration: Callable[[], Any], number: int) -> Any:
+    """Returns iteration(); results are waited for where spans are drawn."""
+    if self._window is None:
+      return iteration()
+    first, last = self._window.first, self._window.last
+    self.activity.recording = first <= number <= last
+    results = iteration()
+    if number == last:
+      self.close()
+    return results
+
+  def updated(self, number: int, state: Any) -> None:
+    """An update has started; where spans are drawn, waits for its end."""
+    if self.activity.recording:
+      with self.activity.span(DEVICE, f'update {number}'):
+        jax.block_until_ready(state)
+      self.activity.closed(number)
+
+  def close(self) -> None:
+    """Writes what was drawn, also of a run that ends in the window."""
+    if self.activity.recording:
+      self.activity.recording = False
+      self.activity.write(self._path)
+      logging.info('timeline of episodes in %s', self._path)
 
 
 class Activity:
@@ -34,7 +78,8 @@ class Activity:
     self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
-    self._calls: dict[str, list[Answer]] = collections.defaultdict(list)
+    self._calls: dict[str, list[tuple[float, float]]] = {}  # queued, ran
+    self._slowest = 0.0, (0, 0, 0, '')
 
   @contextlib.contextmanager
   def span(self, line: str, name: str, **shown: Any) -> Iterator[None]:
@@ -57,14 +102,16 @@ class Activity:
     """Counts calls that have just been answered."""
     now = time.perf_counter()
     for one in answers:
-      self._calls[one.request.kind].append(one)
+      times = one.queued, one.ran
+      self._calls.setdefault(one.request.kind, []).append(times)
+      self._slowest = max(self._slowest, (sum(times), one.request.key))
       if self.recording:
         self._draw(one, now)
 
-  def closed(self, update: int, groups: Sequence[int]) -> None:
-    """Notes the closing of a batch."""
+  def closed(self, update: int) -> None:
+    """Notes that a batch has been trained on."""
     now = time.perf_counter()
-    self._note(CLOSINGS, f'update {update}', now, now, {'groups': [*groups]})
+    self._note(CLOSINGS, f'update {update}', now, now, {})
 
   def metrics(self) -> dict[str, float]:
     """Shares and means since `begin`.
@@ -83,18 +130,18 @@ class Activity:
       'episodes/waiting': self._waits / bursts,
       'rollout/waited_for': self._seconds[WAITING],
     }
-    for kind, answers in sorted(self._calls.items()):
-      count = len(answers)
-      found[f'calls/{kind}/queued'] = sum(a.queued for a in answers) / count
-      found[f'calls/{kind}/ran'] = sum(a.ran for a in answers) / count
-    every = [a for answers in self._calls.values() for a in answers]
-    late = sum(a.outcome == 'timeout' for a in every)
-    return found | {'calls/timeouts': float(late)}
+    for kind, times in sorted(self._calls.items()):
+      queued, ran = (sum(x) / len(times) for x in zip(*times, strict=True))
+      found |= {f'calls/{kind}/queued': queued, f'calls/{kind}/ran': ran}
+    return found
 
-  def slowest(self) -> Answer | None:
-    """The call that has taken longest since `begin`; None: there is none."""
-    every = [a for answers in self._calls.values() for a in answers]
-    return max(every, key=lambda one: one.queued + one.ran, default=None)
+  def seconds(self, line: str) -> float:
+    """The seconds of a line since `begin`."""
+    return self._seconds[line]
+
+  def slowest(self) -> tuple[float, tuple[int, int, int, str]]:
+    """(seconds, key) of the call that has taken longest since `begin`."""
+    return self._slowest
 
   def write(self, path: str | os.PathLike[str]) -> None:
     """Writes the spans as a Chrome trace, and forgets them."""

@@ -108,7 +108,8 @@ def _check_method(task, rollout, method):
       f'method.rollout = {kind} repeats episodes, but {name} rewrites their '
       'contexts: set it to null'
     )
-  if method.rollout is not None and not (plays or replays):
+  by_time = method.wrapper.by_time
+  if method.rollout is not None and not (plays or replays or by_time):
     raise ValueError(
       f'method.rollout = {kind} is for single '
       f'responses, but {name} has episodes: set it to null'
@@ -130,11 +131,19 @@ def _check_slots(task, rollout, method):
       raise ValueError(
         f"rollout.episodes = 'slots', but {reason}: set it to 'lockstep'"
       )
-  if rollout.staleness:
-    raise ValueError(
-      f"rollout.episodes = 'slots' with rollout.staleness = "
-      f'{rollout.staleness}: slots sample by the newest weights; set it to 0'
-    )
+  if not rollout.staleness:
+    return
+  for name, value in (
+    ('method.group_filter', method.group_filter),
+    ('method.rollout', method.rollout),
+    ('rollout.recorded_prompts', rollout.recorded_prompts),
+  ):
+    if value:
+      raise ValueError(
+        f"rollout.episodes = 'slots' with rollout.staleness = "
+        f'{rollout.staleness} and {name}: only groups of which all are trained '
+        'on are played across updates; set rollout.staleness to 0'
+      )
 
 
 @dataclasses.dataclass(frozen=True)

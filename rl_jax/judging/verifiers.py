@@ -32,7 +32,7 @@ from rl_jax.runtime.stateful import Stateful
 from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
-_POSITION = 'verifications'  # in the JSON object of checkpoints
+POSITION = 'verifications'  # in the JSON object of checkpoints
 
 
 class Journaled(Stateful):
@@ -45,16 +45,16 @@ class Journaled(Stateful):
 
   def host(self) -> dict[str, Any]:
     """The position in the journal."""
-    return {_POSITION: self._journal.mark()}
+    return {POSITION: self._journal.mark()}
 
   def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
     """Goes back to the position in the journal."""
     del arrays
-    self._journal.restore(host.get(_POSITION, 0))
+    self._journal.restore(host.get(POSITION, 0))
 
   def forget(self, host: Mapping[str, Any]) -> None:
     """Drops what the journal holds from before a committed checkpoint."""
-    self._journal.forget(host.get(_POSITION, 0))
+    self._journal.forget(host.get(POSITION, 0))
 
   def close(self) -> None:
     """Ends the workers."""
@@ -170,7 +170,7 @@ class TokenVerifier(Stateful, _OneTurn):
 
   def host(self) -> dict[str, Any]:
     """There is no journal: the same tokens have the same rewards."""
-    return {_POSITION: 0}
+    return {POSITION: 0}
 
   def forget(self, host: Mapping[str, Any]) -> None:
     """There is nothing to forget."""

@@ -124,6 +124,7 @@ def estimate(
     layer=sizes.layer(),
     logits=sizes.logits(),
     sampler_weights=sizes.policies
+    * sizes.played
     * (_sampler_weights(model, mesh, kept) or sizes.cut_layers()),
     cache=sizes.cache() + draft_cache,
     scratch=sizes.scratch(),
@@ -214,6 +215,7 @@ def _set_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
     # Transforms read no other policies here; a game has its opponent.
     policies=2 if config.method.wrapper.plays else 1,
     continued=1,
+    played=1,
   )
   draft = draft_model.planned(config, sizes.model.platform)
   sizes = evaluated(sizes)

@@ -131,7 +131,7 @@ def _steps(rollout: RolloutConfig, rows: int) -> float:
 
 
 def _refills(rollout: RolloutConfig, rows: int) -> float:
-  """How often all slots are taken by rows."""
+  """Returns the times that all slots are taken by rows."""
   return max(rows / rollout.slots, 1.0) if rollout.slots else 1.0
 
 

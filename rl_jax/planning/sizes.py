@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
@@ -74,6 +75,8 @@ class Sizes:
   widened: int  # rows of a group in an update, for each that is sampled first
   continued: int  # rows of the largest call that samples, likewise
   beams: bool = False  # rows are kept sequences of beam search
+  # Batches of episodes that are played at a time, each with weights and caches.
+  played: int = 1
 
   @classmethod
   def of(cls, config, model, mesh) -> 'Sizes':
@@ -121,6 +124,7 @@ class Sizes:
       policies=sampling_policies(config.method),
       widened=wrapper.widens,
       continued=wrapper.continues,
+      played=1 + rollout.staleness * (rollout.episodes == SLOTS),
     )
 
   def activations(self) -> int:
@@ -251,7 +255,7 @@ class Sizes:
     if self._on_tpu:  # numbers lie in rows of 128
       head_size = -(-head_size // TPU_LANES) * TPU_LANES
     token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
-    token *= self.policies
+    token *= self.policies * self.played
     if self.cache_tokens and self.drafts is None and not self.episodes:
       return self._pool() * token
     places = self.rollout * self.prompt

@@ -82,6 +82,8 @@ class RolloutConfig:
     the next one is decoded. Memory and speed only, as slots.
   staleness: the lag of the weights that sample, in iterations, see
     rollouts.lagged; each costs a copy of the trained weights. With
+    episodes='slots' it is by how many updates episodes start early, while those
+    of the updates before are still played; then each costs caches, too. With
     mesh.rollout_devices some devices sample while the others train.
   speculative: drafts of several tokens, verified in one forward pass: the same
     tokens, sooner where drafts are right, see decoding.drafts.speculative; of a

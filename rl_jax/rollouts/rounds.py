@@ -18,7 +18,7 @@ _SUMS = frozenset(
     *('episode/failed_resets', 'episode/questions'),
     *('calls/timeouts', 'calls/retries', 'calls/hedged'),
     *('time/environment_seconds', 'time/partner_seconds'),
-    *('calls/timeouts', 'rollout/waited_for'),
+    'rollout/waited_for',
   )
 )
 
@@ -70,7 +70,7 @@ class Draw(NamedTuple):
 
   params: weights that score. first_serial: of its groups. policy_version: the
   optimizer step of the weights that sample. sampling_params: these; None:
-  params.
+  params. earlier: (weights, their optimizer steps) of updates before them.
   """
 
   params: Any
@@ -78,6 +78,7 @@ class Draw(NamedTuple):
   first_serial: int
   policy_version: int
   sampling_params: Any = None
+  earlier: tuple[tuple[Any, int], ...] = ()
 
   @property
   def weights(self) -> Any:

@@ -28,7 +28,8 @@ import jax.numpy as jnp
 
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
-from rl_jax.episodes.episodes import OPPONENT
+from rl_jax.episodes import timeline
+from rl_jax.episodes.episodes import OPPONENT, EpisodeRunner
 from rl_jax.learning.update import Batch
 from rl_jax.measures.entropy_change import EntropyChange
 from rl_jax.records import metrics as metrics_lib
@@ -44,6 +45,7 @@ from rl_jax.runs.callbacks import Callbacks
 from rl_jax.runs.counters import Counters
 from rl_jax.runs.row_watch import RowWatch
 from rl_jax.runs.saving import Saver
+from rl_jax.runs.slot_collector import SlotCollector
 from rl_jax.runs.stopping import SessionClock
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes, profiling, stop_signal
@@ -70,6 +72,7 @@ class Trainer:
     config = assembly.with_compute_dtype(config)
     self.config, self.workdir = config, workdir
     self.profiler = profiling.Profiler()
+    self.timeline = timeline.Timeline()
     self.callbacks = Callbacks(callbacks)
     mesh = assembly.prepare(config)
     self.changes = directory.check(config, workdir, allow_change)
@@ -109,6 +112,8 @@ class Trainer:
     )
     self.pending = metrics_lib.DelayedMetrics(self.writer)
     self.saver = Saver(workdir, config.checkpoint, writer)
+    collector = self.parts.collector
+    self._crosses_updates = isinstance(collector, SlotCollector)
     self._stateful: tuple[Stateful, ...] = (
       self.counters,
       self.writer,
@@ -121,6 +126,7 @@ class Trainer:
       SavedSelector(self.parts.collector.selector),
       self.parts.policies,
       self.parts.stages.engine.drafts,
+      *([collector] if isinstance(collector, SlotCollector) else []),
     )
     self._restore()
 
@@ -159,7 +165,7 @@ class Trainer:
         stop.requested or self.watch.has_ended(counters.iteration)
       ):
         self.lock.check()
-        metrics = self.profiler.run(self.iteration, counters.iteration + 1)
+        metrics = self._traced_iteration(counters.iteration + 1)
         self._write_config()
         metrics |= self._change_metrics.get(counters.iteration, {})
         if self._evaluation_due():
@@ -205,16 +211,9 @@ class Trainer:
     started = time.perf_counter()
     frozen = parts.policies.frozen()
     params, step = self.state.params, counters.optimizer_steps
-    sampling, version = self.lagged.sampler(params, step)
-    traj, scores, rounds, length_NG = parts.collector.collect(
-      Draw(
-        {**frozen, **params},
-        parts.method,
-        counters.group_serial,
-        version,
-        {**parts.beside_sampler(), **sampling},
-      )
-    )
+    _, version = self.lagged.sampler(params, step)
+    draw = self._draw({**frozen, **params}, params, step)
+    traj, scores, rounds, length_NG = parts.collector.collect(draw)
     next_serial = counters.group_serial
     next_serial += len(rounds) * config.rollout.generated_prompts
     sampled = time.perf_counter()
@@ -224,7 +223,8 @@ class Trainer:
     probe = parts.probe
     if probe is not None and not probe.due(counters.iteration):
       probe = None
-    self.lagged.push(params, step)  # the update takes the buffers of params
+    if not self._crosses_updates:
+      self.lagged.push(params, step)  # the update takes the buffers of params
     self._sample_ahead(next_serial)
     self._trained.state, traj, learned, steps = stages_lib.update(
       parts.stages,
@@ -234,6 +234,7 @@ class Trainer:
       length_NG,
       probe,
     )
+    self.timeline.updated(counters.iteration + 1, self.state)
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
     if self.lagged.history:
@@ -258,6 +259,33 @@ class Trainer:
       'time/tokens_per_second': tokens / (finished - started),
       'time/compilations': profiling.compilations(),
     }
+
+  def _traced_iteration(self, number: int) -> dict[str, Any]:
+    """An iteration, in the windows of the profiler and of the timeline."""
+    drawn = functools.partial(self.timeline.run, self.iteration, number)
+    return self.profiler.run(drawn, number)
+
+  def _draw(self, scoring: Any, params: Any, step: int) -> Draw:
+    """The inputs of the next batch; scoring: all weights that score.
+
+    Episodes that are played across updates start with the newest weights, which
+    are kept before they are used; others are sampled by those that lag.
+    """
+    earlier = self.lagged.history
+    if self._crosses_updates:
+      self.lagged.push(params, step)
+      sampling, version = self.lagged.history[-1]
+    else:
+      sampling, version = self.lagged.sampler(params, step)
+    beside = self.parts.beside_sampler()
+    return Draw(
+      scoring,
+      self.parts.method,
+      self.counters.group_serial,
+      version,
+      {**beside, **sampling},
+      tuple(({**beside, **weights}, when) for weights, when in earlier),
+    )
 
   def _rollout_log(self, rounds, traj, metrics):
     """The responses to be written of this iteration, from device arrays."""
@@ -314,6 +342,14 @@ class Trainer:
       self._change_metrics = directory.change_metrics(self.workdir)
       self._config_written = True
 
+  def draw_timeline(self, window: profiling.Window) -> None:
+    """Writes a trace of the episodes of these iterations into the workdir."""
+    runner = self.parts.runner
+    assert isinstance(runner, EpisodeRunner), 'the run has no episodes'
+    self.timeline = timeline.Timeline(
+      window, runner.activity, f'{self.workdir}/timeline.json'
+    )
+
   def close(self) -> None:
     """Frees workers, threads and files."""
     with contextlib.ExitStack() as stack:  # all, whichever of them fails
@@ -322,6 +358,7 @@ class Trainer:
       stack.callback(self.saver.close)
       stack.callback(self.parts.runner.close)
       stack.callback(self.profiler.close)
+      stack.callback(self.timeline.close)
 
   def _restore(self) -> None:
     restored = self.saver.restore(saving.arrays_of(self._stateful))

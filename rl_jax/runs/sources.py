@@ -13,6 +13,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
 from rl_jax.decoding.stop import Stop
+from rl_jax.episodes.turns import SLOTS
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
@@ -29,6 +30,7 @@ from rl_jax.rollouts.rounds import Collected, Draw
 from rl_jax.rollouts.windows import WindowedCollector
 from rl_jax.runs.held_out import HeldOut
 from rl_jax.runs.policy import Policy
+from rl_jax.runs.slot_collector import SlotCollector
 from rl_jax.runs.stages import Stages
 from rl_jax.runs.valued_prompts import ValuedSelector
 from rl_jax.tasks import Mixture as TaskMixture
@@ -182,6 +184,8 @@ def make_source(
 
   def sampler(prompts, rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
+    if rollout.episodes == SLOTS and rollout.staleness:
+      kind = SlotCollector
     selector = host_selector(chooses, task, prompts, key, policy)
     memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:

@@ -39,25 +39,26 @@ class Window:
   last: int
 
 
-def parse_window(text: str, done: int, total: int) -> Window:
+def parse_window(
+  text: str, done: int, total: int, flag: str = 'profile'
+) -> Window:
   """The window that 'FIRST:LAST' means, both included.
 
   Args:
     text: for example '10:13'.
     done: iterations that are finished and cannot be traced any more.
     total: iterations of the whole run.
+    flag: for messages.
 
   Raises ValueError naming the text and what is allowed.
   """
   match = re.fullmatch(r'(\d+):(\d+)', text)
   if match is None:
-    raise ValueError(
-      f'--profile={text}: expected FIRST:LAST, for example 10:13'
-    )
+    raise ValueError(f'--{flag}={text}: expected FIRST:LAST, for example 10:13')
   window = Window(*map(int, match.groups()))
   if not done < window.first <= window.last <= total:
     raise ValueError(
-      f'--profile={text}: FIRST <= LAST must be iterations after the {done} '
+      f'--{flag}={text}: FIRST <= LAST must be iterations after the {done} '
       f'that are done and up to {total}'
     )
   return window

@@ -17,6 +17,7 @@ from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.selection import ZeroVariance
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -373,15 +374,13 @@ def test_disagreements_of_task_and_limits_are_named():
   check(KeyDoor(), rollout, method)
   with pytest.raises(ValueError, match="'slots', but OneStep is not an env"):
     check(OneStep(), rollout, method)
-  rollout.staleness = 1
-  with pytest.raises(ValueError, match='rollout.staleness = 1'):
-    check(KeyDoor(), rollout, method)
 
 
 def test_what_slots_do_not_play_is_named(bad):
   """Games, partners, and rollout pieces that play or repeat episodes."""
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
   limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
+  limits['recorded_prompts'] = 0
   rollout = type('Rollout', (), limits)()
   wrapper = SimpleNamespace(replays=True, plays=False)
   repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
@@ -392,6 +391,14 @@ def test_what_slots_do_not_play_is_named(bad):
   ):
     with pytest.raises(ValueError, match=f"'slots', but .*{message}"):
       check(task, rollout, method)
+  rollout.staleness = 1
+  check(KeyDoor(), rollout, Method())
+  filtered = Method(group_filter=ZeroVariance())
+  with pytest.raises(ValueError, match='staleness = 1 and method.group_filt'):
+    check(KeyDoor(), rollout, filtered)
+  rollout.recorded_prompts = 1
+  with pytest.raises(ValueError, match='1 and rollout.recorded_prompts: only'):
+    check(KeyDoor(), rollout, Method())
 
 
 def test_plain_observations_have_nothing_around_them():

@@ -12,10 +12,11 @@ from rl_jax import decoding
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
-from rl_jax.episodes.calls import CallsHere
+from rl_jax.episodes.calls import Answer, CallsHere, Request
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.verification.pool import VerifierConfig
 from rl_jax.verification.sessions import SessionPool
 from rl_jax.worlds import KeyDoor
 
@@ -66,14 +67,14 @@ class InSlots:
     )
     journal = NumberedCalls(pool)
     if calls is not None:
-      self.queue = calls(make)
-      journal.stream = lambda: (0, self.queue)
+      self.queue = journal._calls._calls = calls(make)
     self.episodes = slot_runner.SlotRunner(
       task,
       journal,
       tokenizer=played.tokenizer,
       stop=make_stop(played.tokenizer),
       turns=turns,
+      settings=VerifierConfig(on_turn_timeout='invalid', failed_share=1.0),
     )
     with jax.transfer_guard('disallow'):
       traj = self.engine.start(*played.arrays, 0, 0)
@@ -200,8 +201,9 @@ def test_metrics_and_trace_of_a_round(whims, tmp_path):
   activity = found.episodes.activity
   activity.recording = True
   with activity.span('device', 'burst', rows=3):
-    activity.answered([activity.slowest()])
-  activity.closed(4, (1, 2))
+    activity.answered([Answer(Request(1, 2, 3, 'step'), 'timeout', None, 2, 9)])
+  assert activity.slowest() == (11, (1, 2, 3, 'step'))
+  activity.closed(4)
   activity.write(tmp_path / 'trace.json')
   events = json.loads((tmp_path / 'trace.json').read_text())['traceEvents']
   lines = {e['args']['name'] for e in events if e['name'] == 'thread_name'}

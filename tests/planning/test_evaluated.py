@@ -119,7 +119,7 @@ def test_stop_texts_need_no_tokenizer(toy):
 
 
 def test_stop_texts_may_be_planned(toy):
-  """Texts are bytes where there is no tokenizer."""
+  """The texts are bytes where there is no tokenizer."""
   config = config_with(toy, SETTINGS)
   rollout = dataclasses.replace(
     config.rollout, stop=('</answer>',), show_stop=True

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import json
 import os
 import pathlib
 import signal
@@ -13,11 +14,13 @@ import pytest
 
 from configs.methods import grpo, spiral, turn_ppo
 from configs.worlds import keydoor
+import rl_jax
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
+from rl_jax.runtime import profiling
 from rl_jax.tasks import MemoryWindow
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
@@ -89,16 +92,16 @@ def test_workers_that_die_change_nothing(whole, tmp_path, record):
   """E0: all are killed before every call of environments."""
   config = make_config(grpo.get_method(), 3)
   trainer = loop.Trainer(config, str(tmp_path))
-  pool, kills = trainer.parts.runner._pool, []
-  ask = pool.ask
+  journal, kills = trainer.parts.runner._journal, []
+  ask = journal.ask
 
-  def killed_before(requests):
-    for pid in pool.worker_pids():
+  def killed_before(requests, kept=None):
+    for pid in journal.pool.worker_pids():
       os.kill(pid, signal.SIGKILL)
       kills.append(pid)
-    return ask(requests)
+    return ask(requests, kept)
 
-  pool.ask = killed_before
+  journal.ask = killed_before
   trainer.run()
   assert len(kills) > 6
   assert record(tmp_path) == record(whole[0])
@@ -294,24 +297,46 @@ def _in_slots(tmp_path_factory):
 
 def slots_config(iterations, **more):
   """The run of make_config in slots."""
-  config = make_config(grpo.get_method(), iterations)
-  rollout = dataclasses.replace(config.rollout, episodes='slots', **more)
-  return dataclasses.replace(config, rollout=rollout)
+  return changed(make_config(grpo.get_method(), iterations), **more)
+
+
+def changed(config, episodes='slots', **more):
+  """The configuration with these fields of its rollout; no guard of lags."""
+  return dataclasses.replace(
+    config,
+    rollout=dataclasses.replace(config.rollout, episodes=episodes, **more),
+    guards=dataclasses.replace(config.guards, max_logp_gap=None),
+  )
+
+
+TIMED = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
+
+
+def timeless(rows):
+  """Rows of metrics without what depends on time."""
+  return [
+    {k: x for k, x in row.items() if not k.startswith(TIMED)} for row in rows
+  ]
+
+
+def check_same_episodes(found, expected):
+  """E2: actions, observations and rewards of all iterations; metrics close."""
+  (rows, lines), (known, others) = found, expected
+  for line, other in zip(lines, others, strict=True):
+    for name in ('turns', 'response', 'reward', 'prompt_id'):
+      assert line[name] == other[name]
+  for row, other in zip(rows, known, strict=True):
+    assert other.keys() <= row.keys()
+    for name, value in other.items():
+      assert row[name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
 
 
 def test_a_run_in_slots_has_the_episodes_of_one_in_step(
   in_slots, whole, record
 ):
-  """E2: actions, observations and rewards of all iterations; metrics close."""
-  (rows, lines), (known, expected) = record(in_slots), record(whole[0])
-  for line, other in zip(lines, expected, strict=True):
-    assert line['turns'] == other['turns']
-    assert line['response'] == other['response']
-    assert line['reward'] == other['reward']
-  for row, other in zip(rows, known, strict=True):
-    assert other.keys() <= row.keys()
-    for name, value in other.items():
-      assert row[name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
+  """E2: known tokens are fed in other chunks."""
+  check_same_episodes(record(in_slots), record(whole[0]))
+  rows, _ = record(in_slots)
   assert 0 < rows[-1]['device/slots_share'] <= 1
   assert rows[-1]['calls/step/ran'] > 0
 
@@ -320,12 +345,77 @@ def test_a_run_in_slots_continues(in_slots, tmp_path, record):
   """E0, with its journal and from its checkpoint."""
   loop.Trainer(slots_config(2), str(tmp_path)).run()
   loop.Trainer(slots_config(3), str(tmp_path)).run()
-  drop = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
+  (rows, lines), (known, expected) = record(tmp_path), record(in_slots)
+  assert lines == expected and timeless(rows) == timeless(known)
 
-  def timeless(workdir):
-    rows, lines = record(workdir)
-    return [
-      {k: x for k, x in row.items() if not k.startswith(drop)} for row in rows
-    ], lines
 
-  assert timeless(tmp_path) == timeless(in_slots)
+@pytest.fixture(scope='module', name='across')
+def _across(tmp_path_factory):
+  """The directory of a run whose episodes are played across updates."""
+  workdir = tmp_path_factory.mktemp('across')
+  loop.Trainer(slots_config(4, staleness=2), str(workdir)).run()
+  return workdir
+
+
+def test_episodes_across_updates_are_those_of_lagged_weights(
+  across, tmp_path, record
+):
+  """E2: group g is trained in update g // N and sampled K updates before."""
+  config = changed(
+    make_config(grpo.get_method(), 4), episodes='lockstep', staleness=2
+  )
+  loop.Trainer(config, str(tmp_path)).run()
+  check_same_episodes(record(across), record(tmp_path))
+  rows, _ = record(across)
+  behind = [row['rollout/steps_behind'] for row in rows if row['step']]
+  steps = behind[-1] / 2
+  assert behind == [0, steps, 2 * steps, 2 * steps] and steps > 0
+
+
+@pytest.mark.parametrize('first', [1, 3])
+def test_a_run_across_updates_continues(across, tmp_path, record, first):
+  """E0: open episodes start again with their weights and their answers."""
+  loop.Trainer(slots_config(first, staleness=2), str(tmp_path)).run()
+  loop.Trainer(slots_config(4, staleness=2), str(tmp_path)).run()
+  (rows, lines), (known, expected) = record(tmp_path), record(across)
+  assert lines == expected and timeless(rows) == timeless(known)
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_the_order_of_answers_changes_no_weight(
+  across, tmp_path, record, delayed_calls, seed
+):
+  """E0: seeded delays in place of worker processes, across updates."""
+  config = slots_config(4, staleness=2)
+  settings = dataclasses.replace(config.verifier, num_workers=0)
+  config = dataclasses.replace(config, verifier=settings)
+  trainer = loop.Trainer(config, str(tmp_path))
+  journal = trainer.parts.runner._journal
+
+  class Ticking(delayed_calls.DelayedCalls):
+    """A clock that each look at it moves."""
+
+    def poll(self, timeout):
+      return super().poll(0.3 if timeout == 0.0 else timeout)
+
+  def make(request):
+    (answer,) = journal.pool.ask([request.payload])
+    return 'ok', answer
+
+  journal._calls._calls = Ticking(make, seed=seed, most=(2, 100)[seed])
+  trainer.run()
+  (rows, lines), (known, expected) = record(tmp_path), record(across)
+  assert lines == expected and timeless(rows) == timeless(known)
+
+
+def test_a_timeline_of_turns_in_step_and_in_slots(tmp_path):
+  """Spans of device, calls and updates of the second iteration only."""
+  for kind in ('lockstep', 'slots'):
+    config = changed(make_config(grpo.get_method(), 2), episodes=kind)
+    window = profiling.Window(2, 2)
+    rl_jax.train(config, str(tmp_path / kind), timeline=window)
+    text = (tmp_path / kind / 'timeline.json').read_text()
+    events = json.loads(text)['traceEvents']
+    names = {event['name'] for event in events}
+    assert {'step', 'reset', 'update 2'} <= names and 'update 1' not in names
+    assert {'lockstep': 'turn', 'slots': 'burst'}[kind] in names
