@@ -180,17 +180,7 @@ def main(argv):
   config_lib.validate(config)
   devices = accelerators.devices() if accelerators else None
   mesh = mesh_lib.make_mesh(config.mesh, devices)
-  model = policy_lib.planned_model(
-    config.model,
-    config.task,
-    accelerators.platform if accelerators else Platform.of_mesh(mesh),
-    config.mesh.sequence,
-  )
-  if model is None:
-    raise ValueError(
-      f'the shape of {config.model.path} is known only from its weights: use '
-      'a configuration that names it in model.config'
-    )
+  model = _model(config, mesh, accelerators)
   # Programs for CPU devices compute all experts; the plan is of accelerators.
   chosen = dataclasses.replace(model, expert_products='chosen')
   plan = memory_plan.estimate(config, chosen, mesh)
@@ -223,6 +213,25 @@ def main(argv):
     )
     with open(_JSON.value, 'w', encoding='utf-8') as file:
       file.write(json.dumps(line) + '\n')
+
+
+def _model(config, mesh, accelerators):
+  """The model of the policy on these devices, without weights.
+
+  Raises: ValueError if its shape is known only from its weights.
+  """
+  model = policy_lib.planned_model(
+    config.model,
+    config.task,
+    accelerators.platform if accelerators else Platform.of_mesh(mesh),
+    config.mesh.sequence,
+  )
+  if model is None:
+    raise ValueError(
+      f'the shape of {config.model.path} is known only from its weights: use '
+      'a configuration that names it in model.config'
+    )
+  return model
 
 
 def _compiled(config, model, mesh) -> dict[str, programs.Program]:

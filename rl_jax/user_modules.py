@@ -327,6 +327,9 @@ def _imported(name, typed):
     ) from error
 
 
+_NEW = 'control'  # a folder into which nothing has moved
+
+
 def _where_today(error):
   """Returns where a module or class of an earlier version is today, or ''."""
   if not isinstance(error, ImportError):
@@ -341,6 +344,8 @@ def _where_today(error):
   for path in sorted(glob.glob(f'{root}/**/*.py', recursive=True)):
     module = path.removeprefix(os.path.dirname(root) + os.sep)
     module = module.removesuffix('.py').replace(os.sep, '.')
+    if f'.{_NEW}.' in module:
+      continue
     with open(path, encoding='utf-8') as file:
       if re.search(rf'^class {name}\b', file.read(), re.M):
         found.append(f'{module}.{name}')

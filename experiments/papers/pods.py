@@ -174,7 +174,7 @@ def lines_of(
 
 
 def compiled_for(paper: str, row: str, target: str) -> dict[str, Any]:
-  """What the compiler of a pod says of the programs of a row, by stage.
+  """Compiles the programs of a row for a pod: what its compiler says, by stage.
 
   Raises: RuntimeError with the end of what `experiments.plan` printed.
   """

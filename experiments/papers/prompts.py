@@ -1,4 +1,4 @@
-"""Whether a model's tokenizer writes prompts as the paper's did."""
+"""A check that a tokenizer writes prompts as the paper did."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ QUESTION = '{question}'  # stands for itself
 def rendered(config: ExperimentConfig, folder: str) -> str:
   """The prompt of QUESTION as the tokenizer of a model directory writes it.
 
-  It is '' of a task whose rows are no questions.
+  It is '' of a task whose rows hold no questions.
 
   Raises: ValueError if the tokenizer has no chat template but needs one.
   """

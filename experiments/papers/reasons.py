@@ -1,7 +1,7 @@
 """Why our graders and released ones differ on made-up responses.
 
-A rule names released graders, forms of `made_up.responses`, who alone accepts
-them, and the reason; the first that fits counts. What no rule names has no
+A rule names released graders, forms of `made_up.responses`, who accepts them,
+and the reason; the first that fits counts. What no rule names has no
 reason, and is to be mended.
 """
 
@@ -32,7 +32,7 @@ RULES = (
     _ALL,
     ('sum', 'product', 'quotient of integers', 'a power'),
     'released',
-    'stricter on purpose: what is still to be computed is no answer',
+    'stricter on purpose: what is still to be computed is not an answer',
   ),
   Rule(
     _ALL,
@@ -89,7 +89,7 @@ RULES = (
     _BOXES,
     ('percent', 'text', 'named', 'unit', 'degrees', 'currency'),
     'released',
-    'the released grader drops these also around what is no number',
+    'the released grader drops these also around what is not a number',
   ),
   Rule(
     _ALL,

@@ -159,7 +159,7 @@ def roofline(
 
 
 def shares(found: dict[str, float]) -> str:
-  """What is needed of what the stages do, see roofline.shares."""
+  """Returns which shares of the work of stages are needed, see roofline."""
   texts = {
     'generate': 'of the bytes that decoding reads, needed',
     'update': 'of the peak, model FLOP in the least seconds of an update',

@@ -113,7 +113,7 @@ def make_stop(
         'control token only'
       )
   if not texts:
-    return Stop(tuple(ids), (), None, tokenizer, shown)
+    return Stop(tuple(dict.fromkeys(ids)), (), None, tokenizer, shown)
   size = sum(map(len, texts))
   if size > MOST_BYTES:
     raise ValueError(

@@ -108,7 +108,8 @@ def _check_method(task, rollout, method):
       f'method.rollout = {kind} repeats episodes, but {name} rewrites their '
       'contexts: set it to null'
     )
-  if method.rollout is not None and not (plays or replays):
+  by_time = method.wrapper.by_time
+  if method.rollout is not None and not (plays or replays or by_time):
     raise ValueError(
       f'method.rollout = {kind} is for single '
       f'responses, but {name} has episodes: set it to null'

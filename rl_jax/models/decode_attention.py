@@ -21,20 +21,21 @@ import jax.numpy as jnp
 from rl_jax.models import attention
 from rl_jax.models.attention_blocks import MASKED
 from rl_jax.runtime import layout
-from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
 BLOCK = 128  # keys
 # Queries of one matrix, at most; fewer are padded to what a product takes.
 QUERIES = 64
 FEWEST_QUERIES = 16
-# Of fast memory that blocks take on TPU, where keys are fetched ahead.
-VMEM_BYTES = 6 * 2**20
+# Of fast memory that blocks take on TPU, half of what a kernel may have.
+VMEM_BYTES = 8 * 2**20
 MOST_ROWS = 16  # in one block on TPU
+LEAST_TILE = 8  # queries of a block on TPU
 # On GPU rows are split among so many programs if there are few of them.
 LEAST_PROGRAMS = 256
 MOST_SPLITS = 8
 AMPERE = (8, 0)
+HEAD_SIZES = (64, 128, 256)  # with which both kernels have been compiled
 
 
 class Seen(NamedTuple):
@@ -59,24 +60,21 @@ class Part(NamedTuple):
 def runs(cfg: Any) -> bool:
   """Returns whether a kernel attends in decoding steps of this model.
 
-  Where training has a kernel, on TPU, and on GPU from Ampere on, with the
-  shapes that Triton takes. Heads that a mesh splits unevenly have none.
+  Where training has a kernel, in bfloat16, on TPU and on GPU from Ampere on.
+  Heads that a mesh splits unevenly have none, nor has a row whose heads do not
+  fit into the fast memory of a TPU.
   """
-  if cfg.attention == 'plain' or jnp.dtype(cfg.compute_dtype).itemsize != 2:
+  if cfg.attention == 'plain' or cfg.compute_dtype != 'bfloat16':
     return False
-  heads = layout.parts(cfg.num_heads, 'heads')
-  if layout.parts(cfg.num_kv_heads, 'kv_heads') != heads:
+  parts = layout.parts(cfg.num_heads, 'heads')
+  if layout.parts(cfg.num_kv_heads, 'kv_heads') != parts:
     return False
-  return _obstacle(cfg.platform, cfg.head_size) is None
-
-
-def _obstacle(platform: Platform, head_size: int) -> str | None:
-  if platform.name == 'tpu':
-    return 'head size' if head_size % 64 else None
-  if platform.name != 'cuda' or platform.capability < AMPERE:
-    return 'platform'
-  power = head_size & (head_size - 1) == 0
-  return None if power and 16 <= head_size <= 256 else 'head size'
+  if cfg.head_size not in HEAD_SIZES:
+    return False
+  if cfg.platform.name == 'tpu':
+    heads = cfg.num_kv_heads // parts
+    return _row_bytes(heads, LEAST_TILE, cfg.head_size) <= VMEM_BYTES
+  return cfg.platform.name == 'cuda' and cfg.platform.capability >= AMPERE
 
 
 def attend(
@@ -96,7 +94,8 @@ def attend(
   (low, high), the places of responses that rows see, and the number of tokens
   of their responses that come before.
   """
-  (pk, pv, mask_NP), (low_B, high_B), step_B = prompt, *times
+  (pk, pv, mask_NP), (k, v) = prompt, own
+  (low_B, high_B), step_B = times
   B, J, R, K = q_BJRK.shape
   N, P = mask_NP.shape
   G = (B if places is None else places[1].shape[0]) // N
@@ -115,8 +114,7 @@ def attend(
     by_group(q_BJRK), pk, pv, Seen(low_NM, jnp.full(N, P, jnp.int32))
   )
   seen = Seen(jnp.broadcast_to(low_B[:, None], (B, R)), high_B)
-  own_keys, own_values = own
-  of_own = call(q_BJRK, own_keys, own_values, seen)
+  of_own = call(q_BJRK, k, v, seen)
   return _merged([Part(*map(by_row, of_prompt)), of_own]).astype(q_BJRK.dtype)
 
 
@@ -324,8 +322,8 @@ def on_tpu(
   from jax.experimental.pallas import tpu
 
   (X, J, M, K), C = q_XJMK.shape, k_XLJCK.shape[3]
-  block, queries = min(BLOCK, C), min(M, QUERIES)
-  rows = min(_rows_of_a_block(J, queries, block, K), X)
+  block, queries = min(BLOCK, C), _tile(J, M, K)
+  rows = max(1, min(VMEM_BYTES // _row_bytes(J, queries, K), MOST_ROWS, X))
   first_R, last_R = _of_rows(*_blocks(Seen(low_XM, high_X), C, block), rows)
   steps = jnp.maximum((last_R - first_R).max(), 1)
 
@@ -374,12 +372,20 @@ def _of_rows(first_X: Array, last_X: Array, rows: int) -> tuple[Array, Array]:
   return first_XR.min(axis=1), last_XR.max(axis=1)
 
 
-def _rows_of_a_block(heads, queries, keys, head_size) -> int:
-  """Returns how many rows fit into fast memory, with scores and results."""
-  cached = 4 * keys * head_size * 2  # keys and values, two of each
+def _tile(heads: int, queries: int, head_size: int) -> int:
+  """Returns the most queries of a row whose heads fit into fast memory."""
+  most = min(queries, QUERIES)
+  while most > LEAST_TILE and _row_bytes(heads, most, head_size) > VMEM_BYTES:
+    most = max(LEAST_TILE, most // 2 // LEAST_TILE * LEAST_TILE)
+  return most
+
+
+def _row_bytes(heads: int, queries: int, head_size: int) -> int:
+  """Returns the bytes of a row's blocks, each of which is there twice."""
+  cached = 4 * BLOCK * head_size * 2  # keys and values
   lanes = max(head_size, 128)
-  states = 4 * queries * (5 * lanes + 2 * keys)
-  return max(1, min(MOST_ROWS, VMEM_BYTES // (heads * (cached + states))))
+  states = 4 * queries * (7 * lanes + 3 * BLOCK)  # and what is computed of them
+  return heads * (cached + states)
 
 
 def _tpu_kernel(number_ref, first_ref, last_ref, *refs, places, cap):

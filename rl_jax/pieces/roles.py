@@ -412,6 +412,11 @@ class RolloutWrapper(Piece):
   reads_rewards: ClassVar[bool] = False
 
   @property
+  def by_time(self) -> bool:
+    """Returns whether rows are chosen as a collector with a clock would."""
+    return False
+
+  @property
   def widens(self) -> int:
     """Rows of a finished group for each of `rollout.group_size`."""
     return 1

@@ -53,6 +53,7 @@ class _NoTokenizer:
   """A stand-in for a tokenizer: which ids end a response changes no program."""
 
   eos_ids = (0,)
+  token_bytes = tuple(bytes([byte]) for byte in range(256))  # of stop texts
 
   def encode(self, text: str, control: bool = False) -> list[int]:
     """One token that ends a response, for every stop text."""

@@ -131,7 +131,7 @@ def _steps(rollout: RolloutConfig, rows: int) -> float:
 
 
 def _refills(rollout: RolloutConfig, rows: int) -> float:
-  """How often all slots are taken by rows."""
+  """Returns the times that all slots are taken by rows."""
   return max(rows / rollout.slots, 1.0) if rollout.slots else 1.0
 
 
@@ -142,7 +142,7 @@ def shares(
   card: Card,
   devices: int,
 ) -> dict[str, float]:
-  """How much of what a device does is needed, by stage; 1 is the best.
+  """Returns how much of what a device does is needed, by stage; 1 is best.
 
   generate  (weights + filled cache) / bytes that a step reads, by shapes; a
             device has all groups that it samples at a time

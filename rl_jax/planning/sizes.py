@@ -303,7 +303,7 @@ class Sizes:
     return places + sum(own) * self.prompt
 
   def scratch(self) -> int:
-    """What sampling holds beside the weights that it reads and the cache.
+    """Returns what sampling holds beside its weights and the cache.
 
     That is the logits of a step and, on TPU, one matrix of every layer in a
     second layout; or, where it is more, what lies there before the first step,
@@ -337,7 +337,7 @@ class Sizes:
     return m.num_layers * numbers * self.itemsize
 
   def _prefill(self) -> int:
-    """What the prompts need beside the weights, on CPU."""
+    """Returns what the prompts need beside the weights, on CPU."""
     prompts = self.rollout * self.prompt
     columns = self.prompt
     if columns > attention_lib.WHOLE_QUERIES:
@@ -349,7 +349,7 @@ class Sizes:
     )
 
   def _passing_prompts(self) -> int:
-    """What prompts need on accelerators beside the weights of all layers.
+    """Returns what prompts need on accelerators beside the weights of layers.
 
     The table of tokens and the last matrix are not gathered yet.
     """
@@ -362,7 +362,7 @@ class Sizes:
     return (tokens * numbers - self._table) * self.itemsize
 
   def _turned_weights(self) -> int:
-    """What XLA for GPU makes of the weights that it samples with.
+    """Returns what XLA for GPU makes of the weights that it samples with.
 
     The weights of each layer are cut out of those of all, while these are still
     there, and the table has a second layout for products. These are not there

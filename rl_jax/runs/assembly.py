@@ -371,7 +371,7 @@ def make_runner(
   )
 
 
-def _journal(settings, pool, workdir, what, writer):
+def _journal(settings, pool, workdir, what, writer) -> Any:
   """The calls of a pool with their journal; workdir None: it has none."""
   number, name = processes.index(), JOURNAL_FILE
   if processes.count() > 1:  # each verifies its own rows

@@ -58,6 +58,16 @@ SAMPLED = {
     ('rollout.num_prompts=256', 'rollout.slots=512'),
     {},
   ),
+  'long prompts': (
+    SMALL,
+    'grpo',
+    (
+      'rollout.num_prompts=64',
+      'rollout.max_prompt_tokens=4096',
+      'rollout.max_response_tokens=64',
+    ),
+    {},
+  ),
   'large': (LARGE, 'grpo', (), {}),
 }
 

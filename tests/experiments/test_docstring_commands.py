@@ -137,7 +137,8 @@ def check(binary: str, arguments: list[str]) -> None:
   if any(text in arguments for text in PLACEHOLDERS):
     return
   if 'paper' in options:
-    recipe = binary in ('data', 'plan', 'evaluate') or 'scale' in options
+    of_recipes = ('data', 'plan', 'evaluate', 'papers.plans')
+    recipe = binary in of_recipes or 'scale' in options
     assert options['paper'] in (recipe_lib.names() if recipe else PAPERS)
   if binary == 'sweep' and 'config' in options:
     method, seeds = options.get('method', 'grpo'), options.get('seeds')

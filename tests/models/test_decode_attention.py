@@ -141,6 +141,14 @@ def test_places_seen_are_those_of_the_masks():
 
 
 @pytest.mark.parametrize(
+  ('heads', 'queries', 'tile'), [(2, 6, 6), (2, 448, 64), (32, 48, 24)]
+)
+def test_tiles_of_queries_fit_into_fast_memory(heads, queries, tile):
+  """Tiles are all queries, or a multiple of eight."""
+  assert decode_attention._tile(heads, queries, 128) == tile
+
+
+@pytest.mark.parametrize(
   ('fields', 'runs'),
   [
     ({}, True),
@@ -150,9 +158,10 @@ def test_places_seen_are_those_of_the_masks():
     ({'platform': Platform()}, False),
     ({'attention': 'plain'}, False),
     ({'compute_dtype': 'float32'}, False),
+    ({'compute_dtype': 'float16'}, False),
     ({'head_size': 80}, False),
-    ({'head_size': 192}, True),
-    ({'head_size': 192, 'platform': GPU}, False),
+    ({'head_size': 256, 'num_heads': 16, 'num_kv_heads': 16}, True),
+    ({'head_size': 256, 'num_heads': 32, 'num_kv_heads': 32}, False),
   ],
 )
 def test_kernels_run_where_they_were_compiled(fields, runs):

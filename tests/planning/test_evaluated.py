@@ -108,4 +108,21 @@ def test_stop_texts_need_no_tokenizer(toy):
   config = config_with(toy, SETTINGS)
   rollout = dataclasses.replace(config.rollout, stop=('Problem:',))
   stopped = dataclasses.replace(config, rollout=rollout)
-  assert abstract_run.evaluated(stopped) == abstract_run.evaluated(config)
+  found, plain = (
+    {
+      stage: (call._replace(sampling=None), times)
+      for stage, (call, times) in abstract_run.evaluated(one).items()
+    }
+    for one in (stopped, config)
+  )
+  assert found == plain
+
+
+def test_stop_texts_may_be_planned(toy):
+  """The texts are bytes where there is no tokenizer."""
+  config = config_with(toy, SETTINGS)
+  rollout = dataclasses.replace(
+    config.rollout, stop=('</answer>',), show_stop=True
+  )
+  found = abstract_run.evaluated(dataclasses.replace(config, rollout=rollout))
+  assert {*found} == {'evaluate', 'evaluate samples'}

@@ -272,7 +272,7 @@ def test_the_last_batch_is_padded_but_not_counted(monkeypatch):
 def test_fewer_prompts_and_no_samples(monkeypatch):
   """Only greedy numbers, over the first ones."""
   metrics, rows = run(monkeypatch, num_prompts=3, num_samples=0)
-  assert metrics['n'] == 3 and set(rows) == {'greedy', 'responses'}
+  assert metrics['n'] == 3 and set(rows) == {'greedy', 'responses', 'questions'}
   assert metrics['pass_at_1'] == pytest.approx(2 / 3)
   names = {'pass_at_1', 'length', 'truncated_fraction', 'n', 'reward_errors'}
   names |= {f'reward/{name}' for name in ('mean', 'outcome', 'letters')}

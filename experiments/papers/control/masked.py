@@ -44,7 +44,7 @@ def _shared(bounded: Bounded, share: Any) -> Bounded:
 def measure(key_S: Array, scale: float) -> Results:
   """Three programs, as many episodes."""
   episodes = max(2, round(80 * scale))
-  learner = Offline(constraint=Free(), gamma=maze.GAMMA)
+  learner = Offline(constraint=Free(), gamma=maze.GAMMA, lag=maze.LAG)
   arms = {'good program': good, 'bad program': straight, 'no program': None}
 
   def one(key: Array) -> dict[str, dict[str, Array]]:

@@ -1,0 +1,1 @@
+"""ProcessBench: released models of steps, measured."""

@@ -1,0 +1,1 @@
+"""RewardBench 2: released reward models, measured."""

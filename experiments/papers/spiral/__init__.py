@@ -1,0 +1,1 @@
+"""SPIRAL: self-play of Kuhn poker, measured on mathematics, Qwen3-4B-Base."""

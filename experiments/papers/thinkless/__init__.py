@@ -1,0 +1,1 @@
+"""Thinkless: DeGRPO on a model with two modes, 1.5B."""

@@ -48,8 +48,8 @@ EVALUATION = {'gsm8k': Benchmark(data=TEST)}
 # What makes them fit on the pods; none of it changes a number.
 _PLACED = {
   '7B': ('rollout.slots=32', 'update.microbatch_prompts=1'),
-  '14B': ('mesh.fsdp=4', 'rollout.slots=128'),
-  '32B': ('mesh.fsdp=4', 'mesh.tensor=2', 'rollout.slots=128'),
+  '14B': ('mesh.fsdp=2', 'mesh.tensor=2', 'rollout.slots=128'),
+  '32B': ('mesh.fsdp=2', 'mesh.tensor=4', 'rollout.slots=128'),
 }
 _PODS = {
   '14b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),

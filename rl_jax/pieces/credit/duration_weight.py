@@ -17,21 +17,23 @@ class DurationWeight(Credit):
   about pi(a) / d(a) times, and the weight takes the durations out again.
   Without a record of durations nothing changes.
   Rollouts of this package are synchronous and see an action pi(a) times, so
-  that the weight would favour slow actions: training refuses it. It serves
-  those who call `make_batch` with episodes that a time limit has chosen.
+  that the weight would favour slow actions: training refuses it, but after
+  rollouts.wrappers.WallClock. It also serves those who call `make_batch` with
+  episodes that a time limit has chosen.
   Source: "Reinforcement Learning for Machine Learning Engineering Agents";
   from notes on the paper, its repository was not readable.
   """
 
   def check(self, context: CheckContext) -> None:
-    """Raises ValueError, as no rollout here is collected for a fixed time."""
-    if context.rollout is None:
+    """Raises ValueError unless rows are chosen as in a fixed time."""
+    if context.rollout is None or context.method.wrapper.by_time:
       return
     raise ValueError(
       'method.credit: DurationWeight undoes how a collector that stops after a '
       'fixed time samples (an action of duration d is seen pi / d times). '
       'Rollouts here are synchronous and see it pi times, so that slow actions '
-      'would be favoured: take DurationWeight out of method.credit'
+      'would be favoured: take DurationWeight out of method.credit, or set '
+      'method.rollout=WallClock()'
     )
 
   def __call__(self, ctx: CreditContext) -> CreditOut:

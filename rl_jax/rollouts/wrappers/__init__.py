@@ -31,3 +31,4 @@ from rl_jax.rollouts.wrappers.tree_search import TreeSearch as TreeSearch
 from rl_jax.rollouts.wrappers.uncertainty_allocation import (
   UncertaintyAllocation as UncertaintyAllocation,
 )
+from rl_jax.rollouts.wrappers.wall_clock import WallClock as WallClock

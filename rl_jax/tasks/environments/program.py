@@ -131,7 +131,7 @@ class Program(EnvironmentTask):
 
 
 class _Conversation:
-  """What an agent has said and heard, and the replies that it makes."""
+  """The words of an agent and of the policy, and the replies they make."""
 
   def __init__(self, task: Program, example: Example):
     self._task, self._example = task, example
@@ -142,7 +142,7 @@ class _Conversation:
     """The reply to the call before."""
     self._known.append({'role': 'assistant', 'content': action})
 
-  def asked(self, messages: list[dict[str, str]]) -> Reply:
+  def asked(self, messages: list[Mapping[str, str]]) -> Reply:
     """The observation that a call is."""
     task, known = self._task, self._known
     forget = task.rewrites and bool(known) and not begins(messages, known)

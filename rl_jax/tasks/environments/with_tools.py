@@ -117,8 +117,8 @@ class WithTools(Episodic):
       raise ValueError(f'WithTools.pure: {unknown} are none of {names}')
     if self.timeout_text and not self._forgets:
       raise ValueError(
-        'WithTools.timeout_text needs stateless tools: a turn that was ended '
-        'cannot be repeated'
+        'WithTools.timeout_text needs stateless tools, and rules that judge '
+        'the last turn: a turn that was ended cannot be repeated'
       )
     self.form.instructions(self._schemas)  # or it says what is wrong
     if self.shown == 'template' and not self.form.template_mark:
@@ -164,7 +164,9 @@ class WithTools(Episodic):
 
   @property
   def _forgets(self):
-    """Returns whether the tools are stateless."""
+    """Returns whether a step depends on its own action only."""
+    if self.rules.judged == 'episode':  # a conversation remembers
+      return False
     if self.stateless is not None:
       return self.stateless
     return all(map(_is_own, self.functions))
@@ -347,7 +349,9 @@ class Conversation(Environment):
     return self._task.task.reward(self._example, ''.join(self._said))
 
   def continue_after(self, actions: tuple[str, ...]) -> None:
-    """What opened the first turn is not a part of a later one."""
+    """Counts turns with calls; a later turn is not opened as the first one."""
+    calls = [bool(self._task.form.calls_in(action)) for action in actions]
+    self._turns_with_calls = sum(calls)
     if actions:
       self._example = dataclasses.replace(self._example, prefill='')
 

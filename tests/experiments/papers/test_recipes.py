@@ -313,7 +313,7 @@ def run_in_miniature(paper, row, folder):
   columns = () if recipe.evaluated else tuple(recipe.evaluation)
   for column in columns:
     assert 0.0 <= float(numbers[column].split()[0]) <= 100.0
-  if (paper, row) == FIRST[0]:  # the same protocol on a policy, not trained
+  if paper == 'dapo':  # the same protocol on a policy, not trained
     again, _ = rl_jax.evaluate(f'{folder}/{run.name}', run.config)
     for column in recipe.evaluation:
       name = f'{column}/{settings.accuracy(2)}'

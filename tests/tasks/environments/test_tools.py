@@ -1,5 +1,6 @@
 """Tools: schemas of functions, calls in text, and conversations with them."""
 
+import dataclasses
 import datetime
 import functools
 import json
@@ -19,8 +20,10 @@ from rl_jax.tasks import (
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator_tool import calculator
+from rl_jax.tasks.environments.tool_rules import ToolRules
 from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import Request, SessionPool
+from rl_jax.worlds import Arithmetic
 
 BRACKETS = {'opening': '[', 'closing': '->', 'result': ' {result}]'}
 WEATHER = '''
@@ -426,3 +429,60 @@ def test_what_a_users_tool_draws_is_of_its_episode(tmp_path):
   first, later = said[1:3], said[4:6]
   assert first == [[text] * 2 for (text,) in later]
   assert first[0] != first[1]
+
+
+def _conversation(**fields):
+  functions = ('calculator',)
+  return WithTools(
+    task=Arithmetic(digits=1), functions=functions, shown='text', **fields
+  )
+
+
+def test_built_in_tools_remember_nothing():
+  """So that an episode continues in any process; yours say so themselves."""
+  traits = _conversation(timeout_text='no answer').traits
+  assert traits.stateless and traits.pure
+  assert 'no answer' in traits.timeout_text
+  whole = _conversation(rules=ToolRules(judged='episode')).traits
+  assert not whole.stateless and not whole.pure
+  own = 'rl_jax.tasks.environments.calculator_tool:calculator'
+  for fields, stateless, pure in (
+    ({}, False, False),
+    ({'stateless': True}, True, False),
+    ({'stateless': True, 'pure': ('calculator',)}, True, True),
+    ({'pure': ('calculator',)}, False, False),
+  ):
+    traits = WithTools(
+      task=Arithmetic(digits=1), functions=(own,), shown='text', **fields
+    ).traits
+    assert (traits.stateless, traits.pure) == (stateless, pure)
+
+
+@pytest.mark.parametrize(
+  ('fields', 'text'),
+  [
+    ({'pure': ('other',)}, r"WithTools.pure: \['other'\] are none of"),
+    ({'stateless': False, 'timeout_text': 'x'}, 'needs stateless tools'),
+    (
+      {'rules': ToolRules(judged='episode'), 'timeout_text': 'x'},
+      'needs stateless tools',
+    ),
+  ],
+)
+def test_what_a_turn_cannot_do_is_refused(fields, text):
+  with pytest.raises(ValueError, match=text):
+    _conversation(**fields)
+
+
+def test_a_conversation_continues_in_another_process():
+  """The answers are those without an interruption; calls count."""
+  task = _conversation(rules=ToolRules(max_calls=1))
+  example = dataclasses.replace(task.example('train', 0), prefill='x')
+  call = '<tool_call>{"name": "calculator", "arguments": {"expression": "1"}}'
+  actions = (f'{call}</tool_call>',) * 2
+  whole, other = task.make(example), task.make(example)
+  whole.reset(0)
+  replies = [whole.step(action) for action in actions]
+  other.continue_after(actions[:1])
+  assert other.step(actions[1]) == replies[1]
+  assert replies[1].done and not replies[0].done
