@@ -350,6 +350,7 @@ def make_runner(
   journal = _journal(settings, pool, workdir, what, writer or sole_writer())
   if config.rollout.turns is None:
     return TextVerifier(journal)
+  assert isinstance(journal, NumberedCalls)
   kind = EpisodeRunner
   if config.rollout.episodes == SLOTS:
     kind = SlotRunner
