@@ -226,7 +226,6 @@ class JournaledCalls(Calls):
   def __init__(self, calls: Calls, journal: AnswerJournal):
     self._calls, self._journal = calls, journal
     self._known: list[Answer] = []
-    self.timeouts = 0  # with those that are known
 
   def submit(self, request: Request) -> None:
     line = self._journal.known(request)
@@ -242,7 +241,6 @@ class JournaledCalls(Calls):
       found = self._calls.poll(timeout)
       for answer in found:
         self._journal.add(answer)
-    self.timeouts += sum(answer.outcome == 'timeout' for answer in found)
     return found
 
   def close(self) -> None:
@@ -400,9 +398,8 @@ class NumberedCalls:
         self._former_path.unlink()
 
   def made_again(self) -> dict[str, int]:
-    """Calls since the last time that ran out of time or were repeated."""
-    known = self._again
-    self._again = {'timeouts': self._calls.timeouts, **self.pool.made_again()}
+    """Calls since the last time that were repeated or made twice."""
+    known, self._again = self._again, self.pool.made_again()
     return {name: n - known.get(name, 0) for name, n in self._again.items()}
 
   def counts(self) -> dict[str, int]:

@@ -42,6 +42,7 @@ class Episode:
   on_timeout: str = 'invalid'
   lost: tuple[str, str] | None = None  # kind, detail
   timeout_text: str = ''
+  timeouts: int = 0  # calls that took too long
 
   def request(self) -> Request:
     """The next call: of its newest action."""
@@ -73,6 +74,7 @@ class Episode:
 
   def _miss(self, kind, detail):
     """Notes that nothing was said: to a turn of the policy that is its end."""
+    self.timeouts += kind == 'timeout'
     acted = any(role != PARTNER for role in self.roles)
     if self.timeout_text and kind == 'timeout' and acted:
       info = {'timeout': detail}
@@ -208,6 +210,7 @@ class Player:
       'turns': len(own),
       'failure': self.episode.failure,
       'lost': self.episode.lost,
+      'timeouts': self.episode.timeouts if self.role == 0 else 0,
       'finished': bool(replies) and replies[-1]['done'],
       'cut': self.left_out,
     }
@@ -301,6 +304,7 @@ def episode_metrics(records: Sequence[dict[str, Any]]) -> dict[str, float]:
   means = {'episode/turns': turns, 'episode/calls': calls} if records else {}
   return {
     **{name: total / len(records) for name, total in means.items()},
+    'calls/timeouts': sum(r['timeouts'] for r in records),
     'episode/cut_observations': sum(r['cut'] for r in records),
     'episode/mismatches': kinds.count('mismatch'),
     'episode/failed_resets': sum(not r['begun'] for r in records),
