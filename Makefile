@@ -5,7 +5,7 @@
 #   make test         what a developer, the README and .ci/run use
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,tasks,data,docs
+EXTRAS ?= dev,tasks,data,docs,search
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
