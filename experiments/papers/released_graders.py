@@ -1,9 +1,9 @@
 """Grades responses as released code does.
 
-  PYTHON experiments/papers/released_graders.py --checkouts=FOLDER
+  python -m experiments.papers.released_graders --checkouts=FOLDER
 
 reads lines {"grader", "text", "golds"} and writes lines {"right"}, or
-{"error"}. PYTHON is of an environment with the packages verl, lm-eval,
+{"error"}. Its file runs in an environment with the packages verl, lm-eval,
 math-verify, pylatexenc, word2number and regex (the first two without what they
 depend on); nothing of this package is imported. FOLDER holds the checkouts of
 graders that are in no package, named as their repositories.

@@ -382,7 +382,7 @@ def test_what_slots_do_not_play_is_named(bad):
   limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
   limits['recorded_prompts'] = 0
   rollout = type('Rollout', (), limits)()
-  wrapper = SimpleNamespace(replays=True, plays=False)
+  wrapper = SimpleNamespace(replays=True, plays=False, by_time=False)
   repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
   for task, method, message in (
     (bad.RallyTask(), Method(), 'RallyTask has 2 players'),

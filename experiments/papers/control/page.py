@@ -39,7 +39,7 @@ def table(results: Results) -> str:
 
 def results() -> list[dict[str, Any]]:
   """The committed lines."""
-  text = (HERE / 'results.jsonl').read_text()
+  text = (HERE / 'histories.jsonl').read_text()
   return [json.loads(line) for line in text.splitlines()]
 
 
