@@ -198,14 +198,18 @@ def _short(paths: Sequence[str]) -> dict[str, str]:
 
 @functools.cache
 def _known() -> dict[str, Flat]:
-  """Name -> fields, of all methods of configs/methods and their variants."""
+  """Name -> fields, of all methods of configs/methods, then their variants.
+
+  A variant that is the control of a method may be equal to another method, or
+  as near to one, which then has its own name.
+  """
   found = {}
   for name in configuration.names('configs.methods'):
     module = importlib.import_module(f'configs.methods.{name}')
     for variant in ('', *getattr(module, 'VARIANTS', {})):
       full = f'{name}@{variant}' if variant else name
       found[full] = flat(configuration.load_method(full), 'method')
-  return found
+  return dict(sorted(found.items(), key=lambda item: '@' in item[0]))
 
 
 def _method(method: Method) -> tuple[str, list[str]]:
