@@ -17,6 +17,15 @@ from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.worlds import Families
 
 
+@pytest.fixture(autouse=True)
+def no_flag_is_given():
+  """Other tests of this process may have left values."""
+  with flagsaver.flagsaver():
+    for name in flags.FLAGS:
+      flags.FLAGS[name].unparse()
+    yield
+
+
 @pytest.fixture
 def pool(tmp_path):
   """Rows of two to six digits, and their file."""

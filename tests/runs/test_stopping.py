@@ -112,7 +112,9 @@ def test_a_metric_that_is_never_computed_is_refused(toy):
 def test_a_misspelt_word_is_refused_at_start(toy, name):
   """With those that there are; a user's piece may have its own metrics."""
   method = toy.get_method('reinforce')
-  with pytest.raises(ValueError, match=f'metric = {name!r}.*of batch, epi'):
+  with pytest.raises(
+    ValueError, match=f'metric = {name!r}.*of batch, calls, epi'
+  ):
     check_stopping_metric(name, 1, method)
   own = type('OwnPiece', (), {})()
   check_stopping_metric(name, 1, method.replace(weights=(own,)))
