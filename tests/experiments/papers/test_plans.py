@@ -12,7 +12,7 @@ from rl_jax.planning import targets
 FITTED = (
   *('dapo', 'disco', 'dr_grpo', 'entropy_mechanism', 'ghpo'),
   *('gspo_empo', 'nft', 'search_r1', 'simplerl_zoo', 'spo_segments'),
-  *('toolrl', 'torl', 'verl_baselines'),
+  *('toolrl', 'torl', 'tulu3_rlvr', 'verl_baselines'),
 )
 SMALL = targets.Target.parse('gpu:h100:1x1x1')
 
