@@ -10,9 +10,9 @@ from rl_jax.planning import targets
 
 # Whose settings of memory are chosen for their pods.
 FITTED = (
-  *('dapo', 'disco', 'dr_grpo', 'entropy_mechanism', 'ghpo'),
-  *('gspo_empo', 'nft', 'search_r1', 'simplerl_zoo', 'spo_segments'),
-  *('toolrl', 'torl', 'tulu3_rlvr', 'verl_baselines'),
+  *('bleuberi', 'dapo', 'disco', 'dr_grpo', 'entropy_mechanism'),
+  *('ghpo', 'gspo_empo', 'nft', 'search_r1', 'simplerl_zoo'),
+  *('spo_segments', 'toolrl', 'torl', 'tulu3_rlvr', 'verl_baselines'),
 )
 SMALL = targets.Target.parse('gpu:h100:1x1x1')
 
