@@ -12,8 +12,8 @@ from rl_jax.planning import targets
 FITTED = (
   *('bleuberi', 'dapo', 'disco', 'dr_grpo', 'entropy_mechanism'),
   *('ghpo', 'gspo_empo', 'nft', 'search_r1', 'simplerl_zoo'),
-  *('spiral', 'spo_segments', 'thinkless', 'toolrl', 'torl'),
-  *('tulu3_rlvr', 'verl_baselines'),
+  *('simpo', 'spiral', 'spo_segments', 'thinkless', 'toolrl'),
+  *('torl', 'tulu3_rlvr', 'verl_baselines'),
 )
 SMALL = targets.Target.parse('gpu:h100:1x1x1')
 
