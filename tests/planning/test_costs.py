@@ -144,7 +144,7 @@ def test_a_round_of_dynamic_sampling_is_generated_as_a_whole(toy):
 
 
 def test_responses_that_the_data_hold_are_not_generated(toy):
-  """Of recorded prompts only nothing is decoded; of half of them half is."""
+  """Recorded prompts cost nothing; half of them leave half of the FLOP."""
   sizes = {'num_prompts': 8, 'group_size': 4}
   all_sampled, _ = generation(toy, **sizes)
   none_sampled, _ = generation(toy, recorded_prompts=8, **sizes)
