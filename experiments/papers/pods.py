@@ -149,6 +149,23 @@ def smallest(
   return None
 
 
+def counted(
+  recipe: recipe_lib.Recipe, config: ExperimentConfig
+) -> ExperimentConfig:
+  """The configuration whose evaluations have about the right sizes.
+
+  A set whose file nobody has counted would have as many rows as a set may have.
+  """
+  sets = tuple(
+    dataclasses.replace(
+      one, limit=one.limit or recipe.evaluation[one.name].about
+    )
+    for one in config.evaluation.sets
+  )
+  evaluation = dataclasses.replace(config.evaluation, sets=sets)
+  return dataclasses.replace(config, evaluation=evaluation)
+
+
 def lines_of(
   paper: str, known: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
@@ -161,7 +178,7 @@ def lines_of(
     if 'compiled' in line
   }
   for row in recipe.rows:
-    config = recipe_lib.experiment(paper, row)
+    config = counted(recipe, recipe_lib.experiment(paper, row))
     for pod in recipe.rows[row].pods or recipe.pods:
       target = targets.Target.parse(pod)
       line = {'row': row, 'target': pod, **planned(config, target)}

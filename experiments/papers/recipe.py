@@ -142,7 +142,8 @@ class Benchmark:
   samples: responses to a prompt of which the mean accuracy counts; 0: one
   greedy response. max_tokens: of a response; None: as in training. changes: of
   the fields of the task of questions, as another verifier. user: the user's
-  message around {question} where it is not that of training.
+  message around {question} where it is not that of training. about: how many
+  rows plans count where nobody has counted those of the file.
   """
 
   data: DataSource
@@ -152,9 +153,12 @@ class Benchmark:
   max_tokens: int | None = None
   changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   user: str = ''
+  about: int | None = None
 
   def __post_init__(self):
     where = f'Benchmark({self.data.name!r})'
+    if self.about is not None and self.about < 1:
+      raise ValueError(f'{where}.about = {self.about}: expected at least 1')
     if self.samples < 0:
       raise ValueError(f'{where}.samples = {self.samples}: expected 0 or more')
     if self.samples and not self.temperature > 0:

@@ -89,6 +89,8 @@ def roofline(
     pieces = rollout.num_prompts // (update.microbatch_prompts or minibatch)
     pieces *= parts
   steps = steps_of_rollout(config)
+  # Responses that the data hold are not sampled.
+  drawn = max(0, rollout.generated_prompts - rollout.recorded_prompts)
   # A forward pass reads weights in the compute dtype, gathered over fsdp; the
   # parameters themselves where they are that already.
   weights = plan.sampler_weights or plan.parameters
@@ -100,9 +102,8 @@ def roofline(
   found = {
     'generate': Bound(
       'generate',
-      sampled * rollout.generated_prompts / rollout.num_prompts,
-      _steps(rollout, rollout.generated_prompts * rollout.group_size)
-      * (weights + plan.cache / 2),
+      sampled * drawn / rollout.num_prompts,
+      _steps(rollout, drawn * rollout.group_size) * (weights + plan.cache / 2),
       sent.get('generate', 0.0),
     ),
     'score': Bound(
@@ -132,6 +133,8 @@ def _steps(rollout: RolloutConfig, rows: int) -> float:
 
 def _refills(rollout: RolloutConfig, rows: int) -> float:
   """Returns the times that all slots are taken by rows."""
+  if not rows:
+    return 0.0
   return max(rows / rollout.slots, 1.0) if rollout.slots else 1.0
 
 

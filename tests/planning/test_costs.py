@@ -141,3 +141,13 @@ def test_a_round_of_dynamic_sampling_is_generated_as_a_whole(toy):
   one, _ = generation(toy, **sizes)
   three, _ = generation(toy, round_prompts=24, **sizes)
   assert three.flop == pytest.approx(3 * one.flop)
+
+
+def test_responses_that_the_data_hold_are_not_generated(toy):
+  """Recorded prompts cost nothing; half of them leave half of the FLOP."""
+  sizes = {'num_prompts': 8, 'group_size': 4}
+  all_sampled, _ = generation(toy, **sizes)
+  none_sampled, _ = generation(toy, recorded_prompts=8, **sizes)
+  assert none_sampled.flop == none_sampled.moved == 0
+  half, _ = generation(toy, recorded_prompts=4, **sizes)
+  assert half.flop == pytest.approx(0.5 * all_sampled.flop)

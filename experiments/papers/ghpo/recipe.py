@@ -10,6 +10,7 @@ from experiments.papers.recipe import (
 )
 from rl_jax.config import ExperimentConfig
 from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
@@ -64,6 +65,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_response_tokens=2048,
       overlong_prompt='skip',
     ),
+    update=UpdateConfig(microbatch_prompts=16),
     optimizer=OptimizerConfig(
       learning_rate=1e-6, schedule='cosine', warmup_steps=50
     ),

@@ -65,23 +65,24 @@ def _rows_of(name, file, **fields):
 
 
 TRAIN = _rows_of('search_r1_train', 'train')
-# Name in the file -> column.
+# Name in the file -> (column, about how many rows).
 SETS = {
-  'nq': 'nq',
-  'triviaqa': 'triviaqa',
-  'popqa': 'popqa',
-  'hotpotqa': 'hotpotqa',
-  '2wikimultihopqa': '2wiki',
-  'musique': 'musique',
-  'bamboogle': 'bamboogle',
+  'nq': ('nq', 3610),
+  'triviaqa': ('triviaqa', 11313),
+  'popqa': ('popqa', 14267),
+  'hotpotqa': ('hotpotqa', 7405),
+  '2wikimultihopqa': ('2wiki', 12576),
+  'musique': ('musique', 2417),
+  'bamboogle': ('bamboogle', 125),
 }
 EVALUATION = {
   column: Benchmark(
     data=_rows_of(
       f'search_r1_{column}', 'test', only=('data_source', name), repeats=True
-    )
+    ),
+    about=about,
   )
-  for name, column in SETS.items()
+  for name, (column, about) in SETS.items()
 }
 COLUMNS = (*EVALUATION, 'average')
 _OTHERS = ('3B-Instruct', '7B', '7B-Instruct')
@@ -168,15 +169,18 @@ _PPO = (
   'optimizer.critic_multiplier=10.0',
   'rollout.group_size=1',
   'update.minibatch_prompts=256',
-  'update.microbatch_prompts=64',
+  'update.microbatch_prompts=32',
 )
 # 512 prompts of 5 rows in minibatches of 256 rows, which cut groups.
 _GRPO = (
   'update.minibatch_prompts=null',
-  'update.microbatch_prompts=null',
+  'update.microbatch_prompts=16',
   'update.minibatch_rows=256',
   'update.microbatch_rows=64',
 )
+# Groups of five need more memory than the 8 devices of PPO have.
+_PLACED = ('mesh.tensor=2',)
+_PODS = ('gpu:h100:1x2x8', 'tpu:v5p:2x2x4')
 # In bytes the prompt is long.
 _SMALL = ('rollout.max_prompt_tokens=1024',)
 _SMALL_ROWS = (
@@ -203,13 +207,24 @@ def _rows():
     found[f'grpo_{model}'] = Row(
       method='grpo@released',
       variant=_variant(model),
-      set=_GRPO,
+      set=(*_GRPO, *_PLACED),
       tiny=_SMALL_ROWS,
+      pods=_PODS,
     )
     found[f'llds_{model}'] = Row(
-      method='llds@released', variant=_variant(model), set=_LLDS, tiny=_SMALL
+      method='llds@released',
+      variant=_variant(model),
+      set=(*_LLDS, *_PLACED),
+      tiny=_SMALL,
+      pods=_PODS,
     )
-  gspo = Row(method='gspo', variant='3b_instruct', set=_LLDS, tiny=_SMALL)
+  gspo = Row(
+    method='gspo',
+    variant='3b_instruct',
+    set=(*_LLDS, *_PLACED),
+    tiny=_SMALL,
+    pods=_PODS,
+  )
   added = ('method.losses=LLDS(coef=0.2, aggregation=TokenMean())',)
   return found | {
     'gspo_3b_instruct': gspo,
@@ -297,7 +312,8 @@ RECIPE = Recipe(
   },
   transcribed=('both tables',),
   unverified=(
-    'numbers of rows: 169,615 of training, 51,713 of all seven sets',
+    'numbers of rows: 169,615 of training, 51,713 of all seven sets, of which '
+    'plans take the usual shares',
     "the system message of Qwen2.5's own chat template; that of base models "
     'may differ',
     'that GSPO has the other settings of the script of LLDS',
@@ -312,6 +328,8 @@ RECIPE = Recipe(
     'groups of LLDS stay together in minibatches of 64 prompts, eight updates '
     'a rollout in place of ten',
     'the released GRPO script samples with top_p 0.95 by a default, here 1',
+    'all episodes of a rollout are played at a time: groups are planned on 16 '
+    'devices, where the authors have 8 or 4',
     'an episode that is full at 4096 tokens ends; there its oldest tokens '
     'leave the context',
   ),

@@ -151,7 +151,8 @@ RECIPE = Recipe(
     'turn is a row whose prompt has the observations and no earlier thoughts',
     'rows with an advantage of 0 stay in the mean',
     'the rules are in the words of this package; players begin in turn',
-    'the table is measured by experiments.evaluate, not during training',
+    'the table is measured by experiments.evaluate, not during training, and '
+    'is not in the hours of the plan',
   ),
   traps=(
     'Responses have 4096 tokens in the script, 8192 in the paper.',

@@ -61,6 +61,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_response_tokens=24576,
       temperature=0.6,
       overlong_prompt='skip',
+      slots=512,
     ),
     update=UpdateConfig(minibatch_prompts=64, microbatch_prompts=8),
     optimizer=OptimizerConfig(learning_rate=1e-6),

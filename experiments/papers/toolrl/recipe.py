@@ -65,9 +65,14 @@ EVALUATION = {
   'level_2': _level(2, 67),
   'level_3': _level(3, 131),
 }
+# What makes them fit on their pods; it changes no number.
 VARIANTS = {
-  '3b': settings.other_model(MODEL.format('3B')),
-  '7b': settings.other_model(MODEL.format('7B')),
+  '3b': (*settings.other_model(MODEL.format('3B')), 'mesh.fsdp=4'),
+  '7b': (*settings.other_model(MODEL.format('7B')), 'mesh.fsdp=8'),
+}
+_PODS = {
+  '3b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),
+  '7b': ('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 }
 # BFCL v3 overall, API-Bank overall; None: not printed.
 TABLE = {
@@ -110,6 +115,7 @@ def get_config(method: Method) -> ExperimentConfig:
       max_prompt_tokens=2048,
       max_response_tokens=1024,
       overlong_prompt='skip',
+      slots=1024,
     ),
     update=UpdateConfig(minibatch_prompts=128, microbatch_prompts=8),
     optimizer=OptimizerConfig(learning_rate=1e-6),
@@ -120,7 +126,9 @@ def get_config(method: Method) -> ExperimentConfig:
 
 
 def _grpo(variant):
-  return Row(method='toolrl@released', variant=variant)
+  return Row(
+    method='toolrl@released', variant=variant, pods=_PODS.get(variant, ())
+  )
 
 
 def _ppo(variant):
@@ -136,6 +144,7 @@ def _ppo(variant):
       'rollout.max_response_tokens=512',
       'update.microbatch_prompts=32',
     ),
+    pods=_PODS.get(variant, ()),
   )
 
 

@@ -10,8 +10,10 @@ from rl_jax.planning import targets
 
 # Whose settings of memory are chosen for their pods.
 FITTED = (
-  *('dapo', 'disco', 'dr_grpo', 'entropy_mechanism', 'gspo_empo'),
-  *('simplerl_zoo', 'spo_segments', 'verl_baselines'),
+  *('bleuberi', 'dapo', 'disco', 'dr_grpo', 'entropy_mechanism'),
+  *('ghpo', 'gspo_empo', 'nft', 'search_r1', 'simplerl_zoo'),
+  *('simpo', 'spiral', 'spo_segments', 'thinkless', 'toolrl'),
+  *('torl', 'tulu3_rlvr', 'verl_baselines'),
 )
 SMALL = targets.Target.parse('gpu:h100:1x1x1')
 
@@ -41,6 +43,15 @@ def test_plans_are_of_the_shapes_of_today(name):
     config = recipe_lib.experiment(name, line['row'])
     target = targets.Target.parse(line['target'])
     assert line['shapes'] == pods.shapes(pods.on(config, target.count))
+
+
+def test_a_set_that_nobody_has_counted_is_planned_with_about_its_size():
+  """Without it NFT would be evaluated on 65,536 problems of each set."""
+  recipe = recipe_lib.load('nft')
+  config = recipe_lib.experiment('nft', 'nft_7b')
+  assert {one.limit for one in config.evaluation.sets} == {None}
+  sets = pods.counted(recipe, config).evaluation.sets
+  assert [one.limit for one in sets] == [30, 500, 30, 40, 675, 272]
 
 
 def test_the_smallest_slice_names_its_settings():

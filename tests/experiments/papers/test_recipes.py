@@ -161,6 +161,8 @@ def test_other_records_that_cannot_be():
     Benchmark(data=SOURCE, samples=-1)
   with pytest.raises(ValueError, match='temperature = 0.0 with samples'):
     Benchmark(data=SOURCE, samples=2, temperature=0.0)
+  with pytest.raises(ValueError, match='about = 0: expected at least 1'):
+    Benchmark(data=SOURCE, about=0)
   with pytest.raises(ValueError, match='top_p = 0'):
     Benchmark(data=SOURCE, top_p=0.0)
 
