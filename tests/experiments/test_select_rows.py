@@ -1,5 +1,6 @@
 """The program that keeps rows: what it reads, refuses and writes."""
 
+import importlib
 import json
 
 from absl import flags
@@ -18,12 +19,16 @@ from rl_jax.worlds import Families
 
 
 @pytest.fixture(autouse=True)
-def no_flag_is_given():
-  """Other tests of this process may have left values."""
+def its_flags():
+  """Another program that was imported has a --reward of another type."""
+  others = {name: flags.FLAGS[name] for name in flags.FLAGS}
+  importlib.reload(select_rows)
   with flagsaver.flagsaver():
     for name in flags.FLAGS:
       flags.FLAGS[name].unparse()
     yield
+  for name, flag in others.items():
+    flags.FLAGS[name] = flag
 
 
 @pytest.fixture
