@@ -116,15 +116,11 @@ def trajectories(
   )
   length_B = (count_B + 1).astype(jnp.int32)
   on_BT = jnp.arange(T + 1)[None] < length_B[:, None]
-  start_1T = (jnp.arange(T + 1) == 0)[None]
-  kind_BT = jnp.where(start_1T, types.ENVIRONMENT, types.POLICY)
-  kind_BT = jnp.where(on_BT, kind_BT, types.PAD)
+  kind_BT = _kinds(on_BT)
   mask_BT = (kind_BT == types.POLICY).astype(jnp.float32)
   target_BT = None
   if optimal:
-    # Unknown ones are -1, and are not trained.
-    mask_BT = mask_BT * (_before(steps.optimal) >= 0)
-    target_BT = jnp.maximum(_before(steps.optimal), 0) * (mask_BT > 0)
+    mask_BT, target_BT = _optimal(steps, mask_BT)
   some_B = (count_B > 0).astype(jnp.float32)
   index_B = jnp.arange(B, dtype=jnp.int32)
   N = B // group_size
@@ -134,7 +130,7 @@ def trajectories(
     prompt_id_N=jnp.arange(N, dtype=jnp.int32),
     group_size=group_size,
     response_BT=jnp.where(on_BT, _before(steps.action), 0).astype(jnp.int32),
-    kind_BT=kind_BT.astype(jnp.int32),
+    kind_BT=kind_BT,
     length_B=length_B,
     finished_B=jnp.ones(B, bool),
     row_id_B2=jnp.stack([index_B // group_size, index_B % group_size], axis=1),
@@ -150,6 +146,20 @@ def trajectories(
     target_BT=target_BT,
     inputs_BTF=jnp.where(on_BT[..., None], _inputs(world, steps), 0.0),
   )
+
+
+def _kinds(on_BT: Array) -> Array:
+  """Kinds of tokens: the first is of the world, the others of the policy."""
+  first_1T = (jnp.arange(on_BT.shape[1]) == 0)[None]
+  kind_BT = jnp.where(first_1T, types.ENVIRONMENT, types.POLICY)
+  return jnp.where(on_BT, kind_BT, types.PAD).astype(jnp.int32)
+
+
+def _optimal(steps: Steps, mask_BT: Array) -> tuple[Array, Array]:
+  """(mask, targets): unknown optimal actions, -1, are not trained."""
+  optimal_BT = _before(steps.optimal)
+  mask_BT = mask_BT * (optimal_BT >= 0)
+  return mask_BT, jnp.maximum(optimal_BT, 0) * (mask_BT > 0)
 
 
 def _before(x_BT: Array) -> Array:

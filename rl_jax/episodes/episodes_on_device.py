@@ -133,13 +133,7 @@ def _answered(
     rows.length_B - played.given_B,
     game.tokenizer,
   )
-  most = reply.ids_BO.shape[1]
-  if most > turns.max_observation_tokens:
-    raise ValueError(
-      'rollout.turns.max_observation_tokens = '
-      f'{turns.max_observation_tokens}, but {type(task).__name__} says up to '
-      f'{most} tokens, which are not cut on the device'
-    )
+  _check_observations(game, reply.ids_BO.shape[1])
 
   def note(x_BK, x_B):
     return x_BK.at[:, played.turn].set(
@@ -177,6 +171,17 @@ def _answered(
   ), turn_decode.Observations(
     ids_BO=reply.ids_BO, length_B=reply.length_B, live_B=going_B
   )
+
+
+def _check_observations(game: Game, most: int) -> None:
+  """Raises ValueError if observations of so many tokens do not fit."""
+  limit = game.turns.max_observation_tokens
+  if most > limit:
+    raise ValueError(
+      f'rollout.turns.max_observation_tokens = {limit}, but '
+      f'{type(game.task).__name__} says up to {most} tokens, which are not cut '
+      'on the device'
+    )
 
 
 def _record(task: Any, traj: Trajectories, played: _Played) -> Trajectories:

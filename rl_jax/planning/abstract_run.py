@@ -172,8 +172,9 @@ class AbstractRun:
     params = params_lib.shapes(self.model, mesh)
     trainable, frozen = params_lib.split_trainable(self.model, params)
     state = train_state(config, trainable, mesh)
-    copies = dict.fromkeys(config.method.policies(), trainable)
-    frozen = with_policies(frozen, copies)
+    frozen = with_policies(
+      frozen, dict.fromkeys(config.method.policies(), trainable)
+    )
     params = {**frozen, **trainable}
     stages = stages_lib.make_stages(
       config, self.model, _NoTokenizer(), mesh, state, self._draft()
@@ -212,21 +213,28 @@ class AbstractRun:
       config.method.num_values,
     )
     traj = abstract(lowered['make_batch'].out_info[0], replicated)
+    batch = Batch(frozen=frozen, method=method, traj=traj, key=key)
+    lowered['update'] = self._update(stages, state, batch)
+    return lowered | self._evaluations(params, key)
+
+  def _update(self, stages: Any, state: Any, batch: Batch) -> Any:
+    """The update of one minibatch, with scores of the score pass."""
     groups = jax.ShapeDtypeStruct(
-      (stages.functions.groups_per_minibatch,), jnp.int32, sharding=replicated
+      (stages.functions.groups_per_minibatch,),
+      jnp.int32,
+      sharding=mesh_lib.replicated(self.mesh),
     )
-    lowered['update'] = described_rows.lowered(
+    return described_rows.lowered(
       lambda traj: stages.update_minibatch.lower(
         forward=stages.functions.forward,
         state=state,
-        batch=Batch(frozen=frozen, method=method, traj=traj, key=key),
+        batch=batch.replace(traj=traj),
         group_M=groups,
         reuse_scores=True,
       ),
-      traj,
-      config.method.num_values,
+      batch.traj,
+      self.config.method.num_values,
     )
-    return lowered | self._evaluations(params, key)
 
   def _evaluations(
     self, params: Any, key: Any
