@@ -173,6 +173,25 @@ def _measured(train_task: Any, benchmark: Benchmark) -> Any:
   return with_rows(train_task, sources={'test': benchmark.data.file}, **changes)
 
 
+def published(
+  table: Mapping[str, Sequence[float | None]],
+  columns: Sequence[str],
+  averages: Mapping[str, float] | None = None,
+) -> dict[tuple[str, str], float]:
+  """(row, column) -> number of a table whose rows have a number a column.
+
+  None: the paper has none. averages: of rows, as the column 'average'.
+  """
+  found = {
+    (row, column): number
+    for row, numbers in table.items()
+    for column, number in zip(columns, numbers, strict=True)
+    if number is not None
+  }
+  own = (averages or {}).items()
+  return found | {(row, 'average'): number for row, number in own}
+
+
 def accuracy(samples: int) -> str:
   """The metric of a set that is sampled so often, or decoded greedily."""
   return f'avg_at_{samples}' if samples else 'pass_at_1'

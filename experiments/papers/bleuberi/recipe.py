@@ -96,11 +96,7 @@ RECIPE = Recipe(
   missing={
     column: 'a commercial model judges the responses' for column in COLUMNS
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='outside judges: FastChat, ArenaHard 1 and 2, WildBench',
   follows='released code',
   stop='one epoch of 5000 prompts, 1250 rollouts',

@@ -141,11 +141,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='mean of 16 samples, temperature 0.6, top_p 0.95, 8192 tokens',
   follows='paper',
   stop='1400 rollouts (unverified); training was stopped by hand',

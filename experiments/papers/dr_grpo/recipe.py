@@ -126,11 +126,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='greedy, 3000 tokens, 4096 with the prompt; mean of five benchmarks',
   follows='released code',
   stop='20 epochs, 1875 rollouts at most; the authors took the best step',

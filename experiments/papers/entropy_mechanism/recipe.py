@@ -131,11 +131,7 @@ RECIPE = Recipe(
     'omni_math': 'no released file of its problems was found, nor which of '
     'those of OMNI-MATH they are'
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol=(
     'mean of 32 samples at temperature 0.6 for AIME and AMC, greedy otherwise; '
     '8192 tokens'

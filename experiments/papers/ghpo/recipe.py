@@ -91,11 +91,7 @@ RECIPE = Recipe(
   average='average',
   evaluation=EVALUATION,
   missing={'gpqa_diamond': 'its source and count were not verified'},
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='not read; greedy, one response is assumed',
   follows='released code',
   stop='5 epochs in the settings; 500 rollouts here',

@@ -164,11 +164,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol=(
     'mean of 32 samples on AIME 2024, AIME 2025 and AMC 23, one sample on the '
     'others; temperature 1.0, top_p 0.7'

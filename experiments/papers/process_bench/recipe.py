@@ -91,12 +91,7 @@ RECIPE = Recipe(
   missing={
     column: 'printed by experiments.evaluate_reward' for column in COLUMNS
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  }
-  | {(row, 'average'): number for row, number in AVERAGES.items()},
+  published=settings.published(TABLE, COLUMNS, AVERAGES),
   protocol=(
     'the first step with a score below 0.5, or none; F1 of the accuracies on '
     'responses with and without an error; the plain mean of four splits'

@@ -74,12 +74,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   evaluation={},
   missing=NOT_READ,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  }
-  | {(row, 'average'): number for row, number in AVERAGES.items()},
+  published=settings.published(TABLE, COLUMNS, AVERAGES),
   protocol=(
     'best of four by the score of prompt and response in the chat template; '
     'ties by their formula; the plain mean of six subsets'

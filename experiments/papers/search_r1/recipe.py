@@ -276,12 +276,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  }
-  | {(row, 'average'): number for row, number in AVERAGES.items()},
+  published=settings.published(TABLE, COLUMNS, AVERAGES),
   protocol=(
     'all rows of each set, greedy, four searches of three passages; exact '
     'match without case, punctuation and articles; the plain mean of the sets'

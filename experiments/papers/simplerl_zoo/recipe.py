@@ -152,11 +152,7 @@ RECIPE = Recipe(
   average='average',
   averaged=AVERAGED,
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  }
+  published=settings.published(TABLE, COLUMNS)
   | {
     ('grpo_14b', 'average'): 56.8,
     ('grpo_32b', 'average'): 61.9,

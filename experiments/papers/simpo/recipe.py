@@ -138,11 +138,7 @@ RECIPE = Recipe(
   missing={
     column: 'a commercial model judges the responses' for column in COLUMNS
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol=(
     'AlpacaEval 2 of 805 prompts sampled at temperature 0.7 (Mistral) or 0.9 '
     '(Llama-3), Arena-Hard of 500 prompts greedily, both judged by GPT-4'

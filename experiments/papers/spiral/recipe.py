@@ -119,12 +119,7 @@ RECIPE = Recipe(
     'gpqa_diamond': 'its source and count were not verified',
     'mmlu_pro': 'its source and count were not verified',
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  }
-  | {(row, 'average'): number for row, number in AVERAGES.items()},
+  published=settings.published(TABLE, COLUMNS, AVERAGES),
   protocol=(
     'temperature 0.6, top_p 0.95, 8192 tokens; the mean of 32 samples on AIME '
     'and AMC, one sample on the others'

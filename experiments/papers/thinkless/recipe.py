@@ -88,11 +88,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   evaluation=EVALUATION,
   missing={'minerva_algebra': 'its source and count were not verified'},
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='five runs by lm_eval; answers are extracted by the released code',
   follows='released code',
   stop='300 rollouts, then 180 resumed',

@@ -214,12 +214,7 @@ RECIPE = Recipe(
   missing={
     'bfcl_v3': 'its package asks a server or vLLM: export the weights for it'
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(('bfcl_v3', 'api_bank'), numbers, strict=True)
-    if number is not None
-  },
+  published=settings.published(TABLE, ('bfcl_v3', 'api_bank')),
   protocol=(
     'API-Bank: greedy; a response is right if one of its calls is the right '
     'one; overall is the share of all 597 rows'

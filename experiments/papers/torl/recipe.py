@@ -122,11 +122,7 @@ RECIPE = Recipe(
   columns=COLUMNS,
   average='average',
   evaluation=EVALUATION,
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='greedy, one response with one program',
   follows='released code',
   stop='200 rollouts, the end of the published curves; no file states it',

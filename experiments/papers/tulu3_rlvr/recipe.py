@@ -128,11 +128,7 @@ RECIPE = Recipe(
     'ifeval': 'its 25 kinds of instructions have no verifier here',
     'average_11': 'of eleven sets, of which one is measured',
   },
-  published={
-    (row, column): number
-    for row, numbers in TABLE.items()
-    for column, number in zip(COLUMNS, numbers, strict=True)
-  },
+  published=settings.published(TABLE, COLUMNS),
   protocol='GSM8K with eight worked examples there, without any here; greedy',
   follows='released code',
   stop=(
