@@ -12,6 +12,15 @@ def check_fits(count: int, size: int) -> None:
     )
 
 
+def check_levels(selector: str, levels: int, num_prompts: int) -> None:
+  """Raises ValueError if there are fewer prompts than levels."""
+  if num_prompts < levels:
+    raise ValueError(
+      f'{selector}.levels = {levels}: the task has {num_prompts} prompts, '
+      'less than one a level'
+    )
+
+
 def check_places(selector: str, prompts: Any) -> None:
   """Raises ValueError if a skipped prompt shifts the places of others.
 

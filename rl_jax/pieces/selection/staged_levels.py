@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import ranged
-from rl_jax.pieces.ops.batches import check_fits, check_places
+from rl_jax.pieces.ops.batches import check_fits, check_levels, check_places
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary, static
@@ -57,11 +57,7 @@ class StagedLevels(Selector):
     Raises:
       ValueError: there are more levels than prompts.
     """
-    if num_prompts < self.levels:
-      raise ValueError(
-        f'StagedLevels.levels = {self.levels}: the task has {num_prompts} '
-        'prompts, less than one a level'
-      )
+    check_levels('StagedLevels', self.levels, num_prompts)
     return {
       'batches': jnp.zeros((), jnp.int32),
       'visits': jnp.zeros(num_prompts, jnp.int32),

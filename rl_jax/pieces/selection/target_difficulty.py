@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.checks import chosen, ranged
-from rl_jax.pieces.ops.batches import check_fits, check_places
+from rl_jax.pieces.ops.batches import check_fits, check_levels, check_places
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import Selector
 from rl_jax.types import Array, GroupSummary
@@ -46,11 +46,7 @@ class TargetDifficulty(Selector):
     Raises:
       ValueError: there are more levels than prompts.
     """
-    if num_prompts < self.levels:
-      raise ValueError(
-        f'TargetDifficulty.levels = {self.levels}: the task has {num_prompts} '
-        'prompts, less than one a level'
-      )
+    check_levels('TargetDifficulty', self.levels, num_prompts)
     return {
       'target': jnp.zeros((), jnp.float32),
       'difficulty': (jnp.arange(num_prompts) % self.levels)
