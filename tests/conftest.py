@@ -237,7 +237,7 @@ def no_mesh_left(mesh):
 
 @pytest.fixture(scope='session')
 def compiled():
-  """How often each function was compiled in this process, by its name.
+  """The number of compilations of each function in this process, by its name.
 
   From events: `_cache_size` of a jitted function is 0, though its calls are
   served, once jax's cache of the process has been cleared.

@@ -222,7 +222,7 @@ class _Process(Environment):
 
 
 class Whims(Environment):
-  """What happens depends on the first letter of the action."""
+  """Its step depends on the first letter of the action."""
 
   def __init__(self, task, number):
     self.task, self.number = task, number
@@ -330,7 +330,7 @@ class Asks(Environment):
 
 
 def backwards(text):
-  """What the partner says."""
+  """The answer of the partner."""
   return text[::-1]
 
 

@@ -1,4 +1,4 @@
-"""What a run does between processes, without a model; for test_processes."""
+"""The part of a run that is between processes, without a model."""
 
 import json
 
@@ -16,7 +16,7 @@ from rl_jax.runtime.stop_signal import StopSignal
 
 
 def refuse():
-  """What only process 0 finds out."""
+  """An error that only process 0 finds."""
   raise ValueError('no such file')
 
 
@@ -60,7 +60,7 @@ def write(workdir, rows, mesh):
 
 
 def stop_together(me):
-  """Whether to stop: before and after the process that was asked says so."""
+  """Returns whether to stop, before and after the process that was asked."""
   stop = StopSignal()
   if me == 1:
     stop.request()

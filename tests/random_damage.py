@@ -55,7 +55,7 @@ def _address_space():
 
 
 def outcome(function, *args):
-  """What it returns, or None after a ValueError with a readable message."""
+  """The result, or None after a ValueError with a readable message."""
   try:
     return function(*args)
   except ValueError as error:

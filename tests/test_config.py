@@ -1,4 +1,4 @@
-"""What a configuration refuses before anything is compiled."""
+"""A configuration refuses mistakes before anything is compiled."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What asks an object for a name that its class may lack, and why it may.
+"""Code that asks for a name that a class may lack is listed with its reason.
 
 An optional member of an object of ours is a method or attribute with a default
 on its base class (`Piece`, `Task`, `TaskTraits`, `Environment`, `Tokenizer`).

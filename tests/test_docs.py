@@ -148,7 +148,7 @@ def test_functions_are_where_the_page_says(page):
 
 @pytest.mark.parametrize('page', WALKS, ids=lambda p: p.stem)
 def test_quoted_lines_are_in_the_files_of_the_page(page):
-  """What a block of text quotes is in a file that the page names."""
+  """Each quoted block of text is in a file that the page names."""
   text = page.read_text()
   paths = set(re.findall(r'`(rl_jax/[\w/]+\.py)`', text))
   sources = [(ROOT / path).read_text() for path in paths]

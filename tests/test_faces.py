@@ -39,7 +39,7 @@ def classes(path):
 
 
 def face(root, folder):
-  """What the `__init__.py` of a folder must hold: its docstring and imports.
+  """The text that the `__init__.py` of a folder must hold.
 
   Raises:
     ValueError: two files define a class of the same name.

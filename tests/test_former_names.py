@@ -1,4 +1,4 @@
-"""What earlier versions wrote is read: classes, fields, digests."""
+"""Files of earlier versions are read: classes, fields, digests."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ FORMER = json.loads((GOLDEN / 'former_names.json').read_text())
 
 @dataclasses.dataclass(frozen=True)
 class Inner:
-  """What a class of today might be; another name was its field's."""
+  """The present class of a former name; another name was its field's."""
 
   share: float = 0.5
 

@@ -1,4 +1,4 @@
-"""What runs on a public host, before a commit and in .ci/run is the same."""
+"""A public host, a commit and .ci/run make the same targets."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Which room of rl_jax may import which, read from the imports themselves."""
+"""Rooms of rl_jax import only those that a table allows."""
 
 import ast
 import pathlib

@@ -161,7 +161,7 @@ def test_pieces_are_named_by_class_or_index():
 
 
 def test_a_class_that_occurs_twice_needs_an_index():
-  """Which one is meant is never guessed."""
+  """The meaning is never guessed."""
   with pytest.raises(ValueError, match='KLPenalty occurs 2 times; use an ind'):
     override(config(), 'method.losses.KLPenalty.coef', '0.5')
   with pytest.raises(ValueError, match='index 3 outside 0..2'):
@@ -394,7 +394,7 @@ def test_letters_in_another_order_are_nearest():
 
 
 def test_an_unknown_piece_may_be_the_users(tmp_path, monkeypatch):
-  """What to import comes before a guess, with the file if it is here."""
+  """The import comes before a guess, with the file if it is here."""
   monkeypatch.chdir(tmp_path)
   with pytest.raises(ValueError) as error:
     parse_piece('GroupMedian()')

@@ -100,7 +100,7 @@ OVERRIDES = st.tuples(
 
 
 def flags(directory, example):
-  """What is taken can be recorded and read back."""
+  """A value that is taken can be recorded and read back."""
   for change in (overrides.override, overrides.add_piece):
     config = outcome(change, CONFIG, *example)
     if config is not None and outcome(recordable, config):

@@ -20,7 +20,7 @@ EXCLUDED_FOLDERS = {'generated', '_build', 'data', '__pycache__'}
 
 
 class Pattern(NamedTuple):
-  """What stays out of texts, and what to write instead."""
+  """The words that stay out of texts, and those to write instead."""
 
   name: str
   regex: str
@@ -239,10 +239,10 @@ def test_words_of_the_field():
 
 
 def test_docstrings_of_sources_have_a_verb():
-  """A clause such as "Whether it fits." is not a sentence."""
+  """A clause such as "Whether it fits." is not a sentence, in tests too."""
   clause = re.compile(r'(?:What|Whether|Where|Which|Who|How)\b')
   found = []
-  for folder in ('rl_jax', 'experiments', 'configs'):
+  for folder in ('rl_jax', 'experiments', 'configs', 'tests'):
     for path in sorted((ROOT / folder).rglob('*.py')):
       for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):

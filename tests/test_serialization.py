@@ -232,7 +232,7 @@ def test_the_digest_is_of_what_differs_from_the_defaults():
 
 
 def test_a_default_that_is_given_in_full_is_none_to_the_digest():
-  """What is compared is the default of the field, not that of its class."""
+  """The default of the field is compared, not that of its class."""
   inner = _class('Inner', x=1)
   outer = _class('Outer', part=inner(x=2))
   assert digest(outer(part=inner(x=2))) == digest(outer())
@@ -331,7 +331,7 @@ def test_a_damaged_history_is_an_error(found):
   ],
 )
 def test_values_of_another_type_are_refused(written, wrong, message):
-  """What a file holds is not converted: "no" would be true."""
+  """Values of a file are not converted: "no" would be true."""
   text = to_json(bandit.get_config(REINFORCE))
   assert written in text
   with pytest.raises(ValueError, match=message):

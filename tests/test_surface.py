@@ -1,4 +1,4 @@
-"""What `import rl_jax` gives, and what it does not import."""
+"""`import rl_jax` gives names, and imports no large package."""
 
 import ast
 import json
@@ -30,7 +30,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def run(code, without=()):
-  """What a fresh interpreter prints."""
+  """The output of a fresh interpreter."""
   code = WITHOUT.format(names=set(without)) * bool(without) + code
   done = subprocess.run(
     [sys.executable, '-c', code], cwd=ROOT, capture_output=True, text=True

@@ -137,7 +137,7 @@ def test_what_is_not_there_is_named_as_it_was_typed(user_modules):
 def test_recorded_by_name_file_and_hash_and_read_elsewhere(
   user_modules, folder, tmp_path_factory
 ):
-  """Where the file is now does not matter, what is in it does."""
+  """The content of a file counts, not its place."""
   task = user_modules.load(str(folder / 'letters.py')).Letters(num_contexts=3)
   text = serialization.to_json(task)
   value = json.loads(text)
@@ -266,7 +266,7 @@ def test_modules_by_name_are_known_when_they_are_named(
 
 
 def test_a_name_of_this_library_is_refused(user_modules, tmp_path):
-  """Which of two classes --add names must not depend on the order."""
+  """The class that --add names must not depend on the order."""
   (tmp_path / 'own.py').write_text(
     'import dataclasses\n@dataclasses.dataclass(frozen=True)\n'
     'class PPOClip:\n  x: int = 1\n'

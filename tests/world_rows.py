@@ -254,7 +254,7 @@ def walks(config, tokenizer):
 
 
 def with_weights(name, task, tokenizer, traj):
-  """What `world` returns for its rows."""
+  """The result of `world` for its rows."""
   extras = dict(traj.extras)
   if name != 'preferences':  # no verifier has read them
     extras |= token_inputs(task, tokenizer, traj)

@@ -195,7 +195,7 @@ REMATERIALIZED = 'nvoluntary full rematerialization'
 
 
 def warnings_of(capfd, program):
-  """What XLA writes while a program is compiled."""
+  """The text that XLA writes while a program is compiled."""
   capfd.readouterr()
   programs.compiled(program, devices=4)
   return capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""What a user's world or actor does wrong is named before anything compiles."""
+"""Mistakes in a user's world or actor are named before anything compiles."""
 
 import dataclasses
 

@@ -81,7 +81,7 @@ def test_a_text_is_closed_by_the_end_token():
 
 
 def test_turns_of_episodes_end_by_their_length():
-  """What was said is trained; no end token, and nothing after the last."""
+  """Words that were said are trained; no end token, nothing after the last."""
   logged = RecordedResponse(turns=(('12', '3'), ('0', '')))
   ids, trained = encode_recorded(EXAMPLE, logged, CharTokenizer('0123'))
   assert ids == [3, 4, 5, 2] and trained == [True, True, False, True]

@@ -18,7 +18,7 @@ KEY = jax.random.key(0)
 
 
 def count(inputs, response_BT, length_B):
-  """How many tokens of a row are the wanted one, and a number; -inf for bad."""
+  """The number of wanted tokens in a row, and a number; -inf for bad."""
   own_BT = jnp.arange(response_BT.shape[1])[None] < length_B[:, None]
   wanted_BT = own_BT & (response_BT == inputs['wanted'][:, None])
   bad_B = (own_BT & (response_BT == inputs['bad'][:, None])).any(1)

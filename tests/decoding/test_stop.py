@@ -35,7 +35,7 @@ class Pieces:
     return []
 
   def decode(self, ids):
-    """What no token is has no text."""
+    """A number that is not of a token has no text."""
     known = [self.token_bytes[i] for i in ids if i < self.vocab_size]
     return b''.join(known).decode('utf-8', 'replace')
 

@@ -128,7 +128,7 @@ class Script:
     return playing
 
   def turn(self, weights, playing, said):
-    """What environments said, and the next turn."""
+    """The observations of environments, and the next turn."""
     for row in range(2):
       new = np.asarray(said.ids_BO[row, : int(said.length_B[row])]).tolist()
       self.ids[row] += new
@@ -156,7 +156,7 @@ class Script:
 
 @pytest.fixture(scope='module', name='play')
 def _play(make_episodes):
-  """What plays: (ids of the prompt, the engine after all turns)."""
+  """Plays all turns; returns (ids of the prompt, the engine)."""
 
   def play(task, tokenizer, says=(('ok', 'longer'),) * 3, end=(1,)):
     episodes = make_episodes(task, tokenizer, TURNS)

@@ -33,7 +33,7 @@ def _window(Played):
 
 
 def logp_of(played, traj=None):
-  """What the trainer says of the tokens, [B, T]."""
+  """The trainer's log-probabilities of the tokens, [B, T]."""
   found = statistics.statistics_in_microbatches(
     Forward(model=played.model), played.params, traj or played.traj, (), ()
   )

@@ -1,4 +1,4 @@
-"""How binaries answer command lines, for several files of tests."""
+"""Calls of binaries by command lines, for several files of tests."""
 
 import json
 import os

@@ -123,7 +123,7 @@ def test_bad_groups_are_refused_before_compiling():
 
 
 def line(*flags):
-  """What a benchmark of two groups of two short rows prints."""
+  """The lines that a benchmark of two groups of two short rows prints."""
   out = subprocess.run(
     [
       sys.executable,

@@ -110,7 +110,7 @@ def test_a_wrong_piece_is_told_what_differs(name, tmp_path, user_modules):
 
 
 def test_one_error_is_said_once(tmp_path, user_modules):
-  """Where the piece itself fails, no check says more."""
+  """No check says more where the piece itself fails."""
   text = (
     '\n@piece\nclass Mine(Loss):\n  def __call__(self, ctx):\n    return 1\n'
   )

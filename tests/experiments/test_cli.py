@@ -171,7 +171,7 @@ def test_help_of_the_script_without_a_loop_trains_nothing():
 
 
 def test_an_installed_package_is_not_written(monkeypatch, tmp_path):
-  """What reads or writes files of the repository says where to run it."""
+  """Programs that need files of the repository say where to run them."""
   monkeypatch.setattr(configuration, 'ROOT', tmp_path)
   with pytest.raises(ValueError, match='--markdown is of files of the repos'):
     configuration.check_clone('--markdown')

@@ -59,7 +59,7 @@ def _late(signum, frame):
 
 
 def forked(name, commands):
-  """What `call` returns for each, from its own process."""
+  """The results of `call` for each, from its own process."""
   read, write = os.pipe()
   if os.fork():
     os.close(write)

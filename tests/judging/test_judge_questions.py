@@ -1,4 +1,4 @@
-"""What judges are asked, and scores of their answers, by hand."""
+"""Questions to judges, and scores of their answers, by hand."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_a_group_is_judged_under_other_names():
 
 
 def test_texts_are_read_by_their_last_number():
-  """What has none counts 0, and is counted; a dash of a range is not a sign."""
+  """Texts without one score 0 and are counted; a range's dash is not a sign."""
   judge = Judge(template='{response}', reads='text')
   table = {'x': 'of 10 I give -2.5.', 'y': 'fine', 'z': 'about 7-8.'}
   found, unread = judged(judge, ['x', 'y', 'z'], lambda q: table[q.text])
@@ -118,7 +118,7 @@ def test_texts_are_read_by_their_last_number():
   ],
 )
 def test_scores_in_texts(text, score, span):
-  """What is not read counts 0, and is counted, whatever its length."""
+  """Texts that are not read score 0, and are counted, whatever their length."""
   judge = Judge(template='{response}', reads='text', score_range=span)
   found, unread = judged(judge, ['x'], lambda q: text)
   np.testing.assert_allclose(found, [score or 0.0])

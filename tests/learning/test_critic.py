@@ -1,4 +1,4 @@
-"""What the value head reads: states of the policy, or of separate layers."""
+"""The value head reads states of the policy, or of separate layers."""
 
 import dataclasses
 

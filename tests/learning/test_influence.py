@@ -206,7 +206,7 @@ def test_transforms_change_rows(tiny):
 
 
 def test_nothing_in_the_place_of_a_piece():
-  """What may be left out; the only policy loss may not."""
+  """Pieces may be left out; the only policy loss may not."""
   method = dapo.get_method()
   assert set(influence.variants(method, method)) == {
     'method',

@@ -33,7 +33,7 @@ def models(tiny):
 
 
 def axes_of(params):
-  """What optimizers.muon_matrices finds, by dotted path."""
+  """The matrices that optimizers.muon_matrices finds, by dotted path."""
 
   def whole(x):
     return x is None or hasattr(x, 'reduction_axis')

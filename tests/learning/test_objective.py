@@ -1,4 +1,4 @@
-"""How losses, weights and aggregation combine into one scalar."""
+"""Losses, weights and aggregation combine into one scalar."""
 
 from typing import Any
 

@@ -196,7 +196,7 @@ def test_what_needs_more_than_gradients_is_refused():
   'name', ['adafactor', 'contrib.muon', 'lion', 'novograd', 'sgd']
 )
 def test_states_are_sharded_as_their_parameters(name, toy):
-  """Where they have the shape; sums over rows or columns are replicated."""
+  """Moments have the sharding of parameters of their shape; sums have none."""
   mesh = jax.sharding.AbstractMesh(
     (1, 2, 1, 1), ('data', 'fsdp', 'tensor', 'sequence')
   )

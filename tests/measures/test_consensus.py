@@ -49,7 +49,7 @@ def test_the_order_of_cheap_modes_does_not_matter():
 
 
 def test_texts_stand_for_answers():
-  """Where the task has no cluster ids; an empty text is not an answer."""
+  """Texts count where the task has no cluster ids; an empty one does not."""
 
   def of_texts(one, texts):
     rest = {n: x for n, x in one.items() if n != 'reward/cluster_id'}

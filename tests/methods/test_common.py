@@ -1,4 +1,4 @@
-"""What every method of configs/methods must satisfy, on toy arrays.
+"""Every method of configs/methods satisfies these tests, on toy arrays.
 
 A new module in configs/methods is tested without adding anything here.
 """

@@ -53,7 +53,7 @@ def test_table_names_every_method():
 
 
 def edited(monkeypatch, old, new):
-  """What is missing of DAPO's docstring after a change of its text."""
+  """The parts that DAPO's docstring lacks after a change of its text."""
   text = methods.docstring('dapo')
   assert old in text
   monkeypatch.setattr(methods, 'docstring', lambda _: text.replace(old, new))

@@ -271,7 +271,7 @@ def test_programs_for_tpu_call_the_splash_kernel():
 
 
 def test_the_library_says_why_it_refuses():
-  """What is checked before anything is compiled: this machine has no cuDNN."""
+  """Checks come before anything is compiled: this machine has no cuDNN."""
   assert attention_kernels.refusal('plain', 'float32', 6) is None
   reason = attention_kernels.refusal('cudnn', 'bfloat16', 64)
   assert 'cuDNN' in reason

@@ -1,4 +1,4 @@
-"""Which rows get blocks of a shared cache, and which wait."""
+"""Rows get blocks of a shared cache, or wait."""
 
 import types
 

@@ -1,4 +1,4 @@
-"""What chat templates of public models take for granted."""
+"""Features that chat templates of public models take for granted."""
 
 import os
 import signal

@@ -90,7 +90,7 @@ def test_kernels_are_softmax_over_what_is_seen(
 
 @kernels
 def test_blocks_that_no_row_sees_are_not_read(kernel):
-  """What lies there is not a number."""
+  """The places outside of the block hold NaN."""
   q, k, v = arrays(4, 1, 2, 640)
   low, high = 130, 250  # within the second block of 128 places
   outside = (jnp.arange(640) < 128) | (jnp.arange(640) >= 256)

@@ -1,4 +1,4 @@
-"""Where a step writes, which tokens rows attend to, which blocks are read."""
+"""The places that a step writes, and the tokens and blocks that rows read."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What is chosen on which platform, and what is refused."""
+"""Each platform has its choices, and refuses others."""
 
 import dataclasses
 import pathlib
@@ -42,7 +42,7 @@ def test_platforms_that_have_bfloat16_compute_in_it(platform, dtype):
 
 
 def fake_gpu(version='cuda 13', **attributes):
-  """What Platform.of reads of a jax.Device."""
+  """The parts of a jax.Device that Platform.of reads."""
   client = types.SimpleNamespace(platform_version=version)
   return types.SimpleNamespace(platform='gpu', client=client, **attributes)
 

@@ -1,4 +1,4 @@
-"""Where a policy comes from: saved adapters, weights that can be trained."""
+"""A policy comes from saved adapters or weights that can be trained."""
 
 import dataclasses
 

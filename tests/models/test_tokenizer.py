@@ -118,7 +118,7 @@ def test_special_tokens_in_data_are_ordinary_text():
 
 
 def test_templates_of_tasks_keep_their_special_tokens():
-  """What a row spells is data; what the configuration spells is not."""
+  """Tokens spelled by a row are data; those of the configuration are not."""
   tokenizer = bpe()
   for template in (
     PlainTemplate('<|im_start|>{question}<|im_end|>{question}'),

@@ -1,4 +1,4 @@
-"""What every piece must have; a new file is found by its folder's face."""
+"""Every piece passes these tests; a new file is found by its folder's face."""
 
 import dataclasses
 import functools
@@ -42,7 +42,7 @@ def all_tests() -> str:
 
 
 def problems(folder: str, cls: type) -> list[str]:
-  """What a piece lacks, each with what to write."""
+  """The parts that a piece lacks, each with the text to write."""
   name, found = cls.__name__, []
   first = (cls.__doc__ or '').split('\n')[0]
   if first.startswith(f'{name}(') or not first.endswith(('.', ':')):

@@ -1,4 +1,4 @@
-"""What pieces read from outside."""
+"""Pieces read rows that come from outside."""
 
 import jax
 import jax.numpy as jnp

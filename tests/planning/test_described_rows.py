@@ -1,4 +1,4 @@
-"""What pieces find missing is of the task, in shapes only."""
+"""Rows that pieces miss are described by the task, in shapes only."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ def rows(toy):
 
 
 def shapes(rows, *keys):
-  """What a program that reads the keys returns."""
+  """The result of a program that reads the keys."""
 
   def reads(traj):
     return [row_inputs.read(traj, key) for key in keys]

@@ -144,7 +144,7 @@ def test_rows_of_data_are_not_sampled(toy, cache_tokens):
 
 
 def test_rounded_weights_are_a_copy(toy):
-  """Where weights of the dtype of products would be read as they are."""
+  """Only weights of the dtype of products are read as they are."""
   assert plan(make_config(toy)).sampler_weights == 0
   found = plan(make_config(toy, rollout__sampler_weights='int8'))
   assert found.sampler_weights == found.parameters

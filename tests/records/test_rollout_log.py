@@ -1,4 +1,4 @@
-"""What is logged of tokens: the right rows, texts that add up, few of them."""
+"""Logs of tokens have the right rows and texts that add up, and are few."""
 
 import dataclasses
 import types

@@ -1,4 +1,4 @@
-"""Which weights sample where rollouts are stale."""
+"""Stale rollouts are sampled by the weights of earlier iterations."""
 
 import pytest
 

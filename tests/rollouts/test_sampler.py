@@ -1,4 +1,4 @@
-"""What a sampler says of the rows of an iteration."""
+"""A sampler describes the rows of an iteration."""
 
 import types
 

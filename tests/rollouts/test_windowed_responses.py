@@ -83,7 +83,7 @@ def collector():
 
 
 def iterations(source, numbers):
-  """What collect returns in these iterations, of step 10 * number."""
+  """The result of collect in these iterations, of step 10 * number."""
   found = []
   for number in numbers:
     traj, _, (done,), lengths = source.collect(

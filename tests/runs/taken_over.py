@@ -159,7 +159,7 @@ def start(workdir, name, fault=None, take_over=False):
 
 
 def wait(pid, options=0):
-  """How a process has ended; None: it is paused."""
+  """The exit status of a process; None: it is paused."""
   _, status = os.waitpid(pid, options)
   if os.WIFSTOPPED(status):
     return None

@@ -377,7 +377,7 @@ def test_sets_of_other_temperatures_have_other_engines(monkeypatch):
 
 
 def test_settings_of_sets_reach_tokens_sampling_and_checks(toy):
-  """What a set leaves open is as `evaluation`, then as the rollout."""
+  """Settings that a set leaves open are of `evaluation`, then the rollout."""
   config = bandit.get_config(toy.get_method('grpo'))
   sets = (
     EvaluationSet('long', max_response_tokens=99, temperature=0.6, top_p=0.95),

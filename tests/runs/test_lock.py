@@ -75,7 +75,7 @@ def test_a_run_whose_directory_was_taken_over_ends(tmp_path):
 
 
 def test_the_lock_of_another_host_needs_the_flag(tmp_path):
-  """Whether its process lives cannot be seen from here."""
+  """Its process cannot be seen from here."""
   text = json.dumps({'host': 'elsewhere', 'pid': 7})
   (tmp_path / lock.FILE).write_text(text)
   with pytest.raises(ValueError, match='process 7 on elsewhere'):

@@ -1,4 +1,4 @@
-"""How much responses tell about their prompts."""
+"""Responses tell something about their prompts."""
 
 import dataclasses
 

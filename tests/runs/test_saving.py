@@ -1,4 +1,4 @@
-"""Which checkpoints a run saves and keeps."""
+"""A run saves and keeps these checkpoints."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -195,7 +195,7 @@ def test_a_selector_may_set_the_shares_of_a_mixture():
 
 
 def test_groups_of_both_kinds_have_the_fields_of_both(toy):
-  """What one of them lacks is absent by its key, and nothing is lost."""
+  """A key that one of them lacks is absent, and nothing is lost."""
   ones = np.ones((2, 3))
   drawn = toy.trajectories(
     ones,

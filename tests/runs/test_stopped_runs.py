@@ -107,7 +107,7 @@ def test_a_stopped_run_goes_on_with_a_relaxed_guard(config, tmp_path):
 
 
 class Recorder(Callback):
-  """What a run says."""
+  """The output of a run."""
 
   def __init__(self):
     self.seen = []

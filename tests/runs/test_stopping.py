@@ -68,7 +68,7 @@ def test_a_target_ends_the_run(boundaries):
 
 
 def test_an_ended_run_goes_on_with_more_patience():
-  """What was counted stays; another metric begins again."""
+  """The count stays; another metric begins again."""
   _, rule = last_iteration(())
   again = EarlyStopping(CONFIG)
   again.restore(rule.state())

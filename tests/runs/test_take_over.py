@@ -43,7 +43,7 @@ ALL = [
 
 
 def problems(folder, case, codes, whole):
-  """What is wrong with a case, in words."""
+  """The fault of a case, in words."""
   old, new = codes
   run, found = folder / case / 'run', []
   said = (folder / case / 'output_old.txt').read_text()

@@ -1,4 +1,4 @@
-"""How the large programs are compiled, kept and logged."""
+"""The large programs are compiled, kept and logged."""
 
 import logging
 import re

@@ -59,7 +59,7 @@ class Job:
         )
 
   def output(self, i):
-    """What a process has printed."""
+    """The text that a process has printed."""
     return (self.workdir / f'process_{i}.txt').read_text(errors='replace')
 
   def wait(self, *members):
@@ -463,7 +463,7 @@ with {0}:
   ],
 )
 def test_the_watchdog_prints_the_stack_of_a_process(inside, doing):
-  """Who, why, what to do, the stack, and the documented exit code."""
+  """It names process, reason, advice and stack; the exit code is documented."""
   done = subprocess.run(
     [sys.executable, '-c', STUCK.format(inside)],
     cwd=ROOT,

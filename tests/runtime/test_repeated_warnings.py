@@ -1,4 +1,4 @@
-"""What is said when a warning repeats."""
+"""A warning that repeats is counted."""
 
 from rl_jax.runtime.repeated_warnings import RepeatedWarnings
 

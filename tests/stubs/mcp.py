@@ -56,7 +56,7 @@ def stdio_client(server, errlog):
 
 
 class StdioServerParameters:
-  """What a server is started with."""
+  """The command and environment of a server."""
 
   def __init__(self, command, args):
     self.command, self.args, self.ended = command, args, []

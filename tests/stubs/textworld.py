@@ -5,7 +5,7 @@ import types
 
 
 class GameOptions(types.SimpleNamespace):
-  """What a game is made of."""
+  """The parts of a game."""
 
   def __init__(self):
     super().__init__(grammar=types.SimpleNamespace(theme='house'))

@@ -69,7 +69,7 @@ def test_rewards_are_weighted_sums_of_functions_and_the_task(rewards):
 
 
 def test_alone_it_replaces_the_reward_of_the_task(rewards):
-  """Which is measured nevertheless; everything else is the task's."""
+  """It is measured nevertheless; everything else is the task's."""
   task = RewardFunctions(Bandit(num_contexts=3), {f'{rewards}:short': 1.0})
   example = task.example('train', 1)
   found = task.reward(example, 'zz')

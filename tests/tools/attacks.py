@@ -218,7 +218,7 @@ def _state(pid):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-  """What one attack achieved; nothing if it was blocked."""
+  """The success of one attack; nothing if it was blocked."""
 
   name: str
   achieved: list[str]

@@ -1,4 +1,4 @@
-"""Where a run is killed: a table of points, and how a process ends itself.
+"""A table of points at which a run is killed; a process ends itself there.
 
 Functions are patched from outside, in a process that is about to run; the
 library has no hooks.
@@ -34,7 +34,7 @@ _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-  """Where a process ends itself.
+  """The point at which a process ends itself.
 
   kind: 'term' is a SIGTERM, 'pause' a SIGSTOP, the others are SIGKILLs.
   target: 'module:Class.function'. when: 'before' or 'after' its call number

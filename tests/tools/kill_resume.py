@@ -111,7 +111,7 @@ def without(value: Any, ignored: Sequence[str] = IGNORED) -> Any:
 
 @dataclasses.dataclass
 class Record:
-  """What must be equal: digests of arrays, host state, lines of the files."""
+  """The parts that must be equal: digests of arrays, host state, lines."""
 
   step: int
   arrays: dict[str, str]
@@ -143,7 +143,7 @@ def read_record(workdir: pathlib.Path) -> Record:
 
 
 def differences(one: Record, two: Record) -> list[str]:
-  """What differs, in words; empty if the runs are equal (tier E0)."""
+  """The differences, in words; empty if the runs are equal (tier E0)."""
   found = []
   if one.step != two.step:
     found.append(f'last step {one.step} and {two.step}')

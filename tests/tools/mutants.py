@@ -132,7 +132,7 @@ def _called(node):
 
 
 def _changes(node):
-  """What can be done to this node."""
+  """The changes that can be made to this node."""
   if isinstance(node, ast.Constant):
     if isinstance(node.value, (bool, int, float)):
       yield 'constant'

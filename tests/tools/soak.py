@@ -51,7 +51,7 @@ def resident_bytes() -> int:
 
 
 def observe() -> dict[str, float]:
-  """What must not grow, at a boundary of an iteration."""
+  """The numbers that must not grow, at a boundary of an iteration."""
   arrays = jax.live_arrays()
   return {
     'resident_bytes': resident_bytes(),

@@ -1,4 +1,4 @@
-"""Which files make a method, and what happened to their mutants."""
+"""The files that make a method, and the outcomes of their mutants."""
 
 import collections
 import importlib

@@ -57,7 +57,7 @@ class Rows:
 
 
 def alone(task, actions):
-  """What one episode hears, without workers."""
+  """The replies to one episode, without workers."""
   with SessionPool(task, 0) as pool:
     rows = Rows(pool, task, 1)
     for action in actions:

@@ -134,7 +134,7 @@ def test_hints_are_first_steps():
 
 
 def test_solved_problems_stand_in_front():
-  """What is asked stays the same, thoughts and hints in front of it or not."""
+  """The question stays the same, thoughts and hints in front of it or not."""
   task = Chain()
   solved = [(PROBLEM, RIGHT), (task.hinted(PROBLEM), '4')]
   found = task.with_examples(PROBLEM, solved)

@@ -53,7 +53,7 @@ def test_parts_are_found_by_their_letters():
 
 
 def test_texts_that_are_no_turn_have_no_parts():
-  """What the environment cannot read decides nothing; a word ends with EOS."""
+  """Text that cannot be read decides nothing; a word ends with EOS."""
   task = PlannedKeyDoor(words='phrase')
   tokenizer = CharTokenizer(task.alphabet)
 

@@ -443,7 +443,7 @@ def test_a_token_without_probability_is_never_kept():
   ],
 )
 def test_lookup_by_hand(text, ngram, expected):
-  """What is after the end is not read."""
+  """Tokens after the end are not read."""
   context_WC = jnp.asarray([[*text, 8, 8, 8]])
   found = repeated(context_WC, jnp.asarray([len(text)]), ngram, 3)
   assert found[0].tolist() == expected

@@ -1,4 +1,4 @@
-"""What flags of an evaluation change, and what stays as in the run."""
+"""Flags of an evaluation change what they name; the rest is that of the run."""
 
 import dataclasses
 import json

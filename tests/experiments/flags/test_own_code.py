@@ -27,7 +27,7 @@ def get_method():
 
 
 def error_of(function, *arguments):
-  """What a call raises."""
+  """The error that a call raises."""
   with pytest.raises(Exception) as caught:
     function(*arguments)
   return caught.value

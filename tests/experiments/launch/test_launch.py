@@ -67,7 +67,7 @@ def bash(name, *arguments):
 
 
 def after_train(words):
-  """What follows `python -m experiments.train` in a command."""
+  """The arguments of `python -m experiments.train` in a command."""
   at = words.index('experiments.train')
   assert words[at - 1] == '-m' and 'python' in words[at - 2]
   return words[at + 1 :]
@@ -199,7 +199,7 @@ def test_one_of_several_processes_is_recognised(environ, several):
 
 
 def test_the_extras_of_the_launch_files_exist():
-  """What pip does not know it skips with a warning: no GPU would be used."""
+  """Pip skips an unknown extra with a warning: no GPU would be used."""
   project = tomllib.loads((ROOT / 'pyproject.toml').read_text())
   known = project['project']['optional-dependencies'].keys()
   for path in LAUNCH.iterdir():

@@ -56,7 +56,7 @@ def test_committed_results_are_of_the_runs_of_today(name):
 
 @pytest.mark.parametrize('name', RESULTS)
 def test_committed_tables_are_fresh(name):
-  """What `experiments.table --paper=NAME` prints is in its README.md."""
+  """The output of `experiments.table --paper=NAME` is in its README.md."""
   found, notes = paper_tables.read(name)
   text = (PAPERS / name / 'README.md').read_text()
   for table, cells in found.items():

@@ -87,7 +87,7 @@ def test_rows_without_a_question_are_what_they_keep(tmp_path):
 
 
 def test_a_question_may_be_a_conversation(tmp_path):
-  """What is around every question is taken off the last turn."""
+  """Texts around every question are taken off the last turn."""
   source = DataSource(
     name='turns',
     repository='hf:someone/turns',

@@ -23,7 +23,7 @@ def write(folder, name, greedy, samples=None):
 
 
 def test_excerpt_keeps_a_digit_for_each_problem(tmp_path):
-  """What was not judged counts as wrong."""
+  """A row that was not judged counts as wrong."""
   path = write(
     tmp_path, 'clip_cov_2.svamp.json', [1, None], [[1, 1], [0, None]]
   )

@@ -131,7 +131,7 @@ def measured(name, world_rows):
 
 
 def acts(numbers):
-  """Whether the gradient is another one, or rows or groups are.
+  """Returns whether the gradient, rows or groups are others.
 
   Pushes of tokens may differ by 1e-5 of their size, which is not enough.
   """

@@ -1,4 +1,4 @@
-"""What the script of a page computes, run by node without a page."""
+"""Results of the script of a page, run by node without a page."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ console.log(JSON.stringify(results));
 
 @pytest.fixture(scope='module')
 def found():
-  """What the functions return; the page itself is not started."""
+  """The results of the functions; the page itself is not started."""
   script = report_html.script_text()
   script, start, _ = script.partition('\nrestore();\n')
   assert start

@@ -1,4 +1,4 @@
-"""What the user typed names a run, and joins none."""
+"""A run is named by the words that the user typed, which join no runs."""
 
 import pytest
 

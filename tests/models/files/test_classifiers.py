@@ -71,7 +71,7 @@ def test_golden_scores(family):
 
 
 def test_a_classifier_does_not_write(tmp_path):
-  """What evaluate and partners ask of a path before they load it."""
+  """The check that evaluate and partners make of a path before they load it."""
   with pytest.raises(ValueError, match=r'LlamaForSequenceC.*evaluate_reward'):
     hf_classifier.check_writes(str(GOLDEN / 'llama'))
   for config in ({'architectures': ['LlamaForCausalLM']}, {}):

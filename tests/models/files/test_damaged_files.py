@@ -297,7 +297,7 @@ def adapters_load(directory, example):
 
 @pytest.fixture(scope='module')
 def cases(tmp_path_factory):
-  """What is made, what must hold, and how often."""
+  """The damage that is made, the condition that must hold, and the count."""
   place = tmp_path_factory.mktemp('whole')
   ours, theirs = str(place / 'ours'), str(place / 'theirs')
   model_dir.save_model(ours, CONFIG, PARAMS, tokenizer())

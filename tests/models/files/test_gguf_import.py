@@ -47,7 +47,7 @@ NAMES = {
 
 
 def interleave(weight, heads):
-  """What llama.cpp's converter does to query and key rows (permute)."""
+  """The order that llama.cpp's converter gives query and key rows (permute)."""
   split = weight.reshape(heads, 2, weight.shape[0] // heads // 2, -1)
   return split.swapaxes(1, 2).reshape(weight.shape)
 

@@ -101,7 +101,7 @@ def test_trees_of_leaves_say_only_which_child_is_better():
 
 
 def test_pairs_of_users_without_a_confidence_are_named(toy):
-  """Where a maker does not say what it gives, its edges do."""
+  """Edges say what they give where their maker does not."""
   traj = toy.trajectories(
     np.ones((2, 1)), group_size=2, logp_ref_BT=np.zeros((2, 1))
   )

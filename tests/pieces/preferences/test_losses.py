@@ -424,7 +424,7 @@ def test_sampled_kl_is_unbiased():
 
 
 def test_microbatches_of_groups_are_said_to_be_exact():
-  """What compares over the batch must not say per_group."""
+  """A loss that compares over the batch must not say per_group."""
   for loss in (pref.SortedPairs(), pref.KTO(), pref.BCO()):
     assert not getattr(loss, 'per_group', False)
   assert DPO.per_group

@@ -84,7 +84,7 @@ def test_given_reads_the_labels(toy):
 
 
 def test_all_pairs_of_two_are_the_given_ones(toy):
-  """Where rewards are the labels; and the best against the worst."""
+  """Rewards may be the labels; and the best against the worst."""
   labels = np.array([0.0, 1.0, 1.0, 0.0])
   found = [
     edges_of(maker, toy, labels, group_size=2, extras={'chosen_B': labels})
@@ -115,7 +115,7 @@ def test_rewards_by_token_are_summed(toy):
 
 
 def frequencies(toy, beta, groups=3000):
-  """How often each sample is one of the two that are kept."""
+  """The number of times that each sample is one of the two that are kept."""
   reward = np.tile(np.array([0.0, 1.0, 2.0], np.float32), groups)
   pairs = edges_of(Rejection(beta=beta), toy, reward, group_size=3)
   assert all(len(pair) == 1 for pair in pairs)

@@ -1,4 +1,4 @@
-"""What environments say as tokens to learn."""
+"""Observations of environments are tokens to learn."""
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +60,7 @@ def test_it_is_one_term_of_a_method(toy):
 
 
 def test_observations_that_repeat_are_refused():
-  """What was said and done would be learned several times."""
+  """Observations that a memory repeats would be learned several times."""
   rollout = type('Rollout', (), {'turns': 1})()
   piece = regularizers.ObservationLoss()
   piece.check(CheckContext(task=KeyDoor(), rollout=rollout))

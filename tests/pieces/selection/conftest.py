@@ -1,4 +1,4 @@
-"""What selectors observe of rollouts."""
+"""Summaries of rollouts that selectors observe."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ def at(share, size=12, **fields):
 
 
 def domains(found, count):
-  """How many prompts of each domain were drawn."""
+  """The number of prompts of each domain that were drawn."""
   return np.bincount(np.asarray(found) % count, minlength=count).tolist()
 
 

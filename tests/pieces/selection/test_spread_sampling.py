@@ -12,7 +12,7 @@ COUNTS = {'won': jnp.array([1.0, 0, 4]), 'drawn': jnp.array([2.0, 4, 4])}
 
 
 def shares(t, draws=4000):
-  """How often each of the three prompts is drawn, one a batch."""
+  """The number of draws of each of the three prompts, one a batch."""
   selector = selection.SpreadSampling(t=t)
   state = {**selector.init(3), **COUNTS}
 

@@ -13,7 +13,7 @@ REWARD = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
 
 
 def kept(toy, fraction, reward=REWARD, **fields):
-  """What it says of groups of four."""
+  """Its result for groups of four."""
   reward = np.asarray(reward, np.float32)
   traj = toy.trajectories(
     np.ones((reward.size, 1)),

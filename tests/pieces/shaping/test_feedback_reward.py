@@ -139,7 +139,7 @@ def test_standardised_scores_by_hand():
 
 @pytest.mark.parametrize(('theta', 'passes'), [(0.0, False), (-9.0, True)])
 def test_ranking_rewards_what_lies_above_theta(toy, theta, passes):
-  """What helps lies above the mean, the rest below."""
+  """Feedback that helps lies above the mean, the rest below."""
   piece = FeedbackReward(**TWO, kind='ranking', theta=theta, labels=200)
   shaped, _ = run(piece, episode(toy, [[HELPS, OTHER, OTHER, OTHER]]))
   assert shaped[0, 0] > 0.1

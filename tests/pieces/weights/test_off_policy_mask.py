@@ -44,7 +44,7 @@ def test_by_hand(toy):
 
 
 def test_a_dropped_row_has_no_gradient(toy):
-  """What is left is PPO's; no gradient comes through the mask."""
+  """Rows that are left have PPO's loss; no gradient comes through the mask."""
   traj, stats = rows(toy)
 
   def total(logp):

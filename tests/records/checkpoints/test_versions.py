@@ -1,4 +1,4 @@
-"""Which software wrote a checkpoint."""
+"""A checkpoint names the software that wrote it."""
 
 import logging
 

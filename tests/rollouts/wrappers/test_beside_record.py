@@ -51,7 +51,7 @@ class Spelled(CharTokenizer):
   """Writes who speaks in front of each message."""
 
   def encode_added(self, before, after, **arguments):
-    """What is new in a conversation that continues."""
+    """The new part of a conversation that continues."""
     texts = []
     for messages, asked in (before, after):
       said = [f'{x["role"][0]}:{x["content"]}.' for x in messages]

@@ -22,7 +22,7 @@ STARTS = np.array([[1, 0, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0]], np.float32)
 
 
 def written(toy, serials):
-  """What sample G of each state has written; the other rows wait, empty."""
+  """Sample G of each state has written this; the other rows wait, empty."""
   N = len(serials)
   length = np.zeros((N, G), int)
   length[:, 0] = T

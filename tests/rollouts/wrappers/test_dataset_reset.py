@@ -39,7 +39,7 @@ def examples(*answers):
 
 
 class Eagerly:
-  """What the collector gives to the piece."""
+  """The arguments that the collector gives to the piece."""
 
   def __init__(self, *answers, task=None):
     self.task, self.key = task or Targets(), KEY
@@ -168,7 +168,7 @@ def test_draws_are_those_of_the_row():
 
 
 def test_given_tokens_are_kept_and_not_trained(tiny):
-  """What follows is the policy's, one token at least."""
+  """Tokens after it are the policy's, one at least."""
   traj = begun(answers=('12345678', '234'))
   out = generate(tiny)(traj)
   given_BT = traj.kind_BT == FORCED

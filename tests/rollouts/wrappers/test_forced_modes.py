@@ -24,7 +24,7 @@ SAMPLING = decoding.SamplingConfig(eos_ids=(1,))
 
 
 class Eagerly:
-  """What the collector gives to the piece."""
+  """The arguments that the collector gives to the piece."""
 
   task = Chain(controls=True)
   tokenizer = CharTokenizer(task.alphabet)
@@ -91,7 +91,7 @@ def test_beginnings_by_hand():
 
 
 def test_forced_tokens_are_kept_and_not_trained(tiny):
-  """What follows is the policy's; the beginning has no log-prob."""
+  """Tokens after it are the policy's; the beginning has no log-prob."""
   traj = begun(2, short='3', long='14')
   out = generate(tiny)(traj)
   forced_BT = traj.kind_BT == FORCED

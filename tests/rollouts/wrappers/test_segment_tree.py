@@ -32,7 +32,7 @@ def generate(tiny, tokens):
 
 
 class Eagerly:
-  """What the collector gives to the piece."""
+  """The arguments that the collector gives to the piece."""
 
   def __init__(self, tiny):
     self.tiny = tiny
@@ -165,7 +165,7 @@ def test_the_first_valid_row_trains_a_segment(toy):
 
 @pytest.mark.parametrize('valid', [[1.0, 0, 1, 1], [0.0, 0, 1, 0]])
 def test_other_segments_stay_where_they_are(toy, valid):
-  """Where the first row is valid, or none is."""
+  """The cases are that the first row is valid, and that none is."""
   traj = tree_of_two(toy, valid, [0.0, 1, 0, 1])
   found = SegmentTree(branches=(2,))._handed_on(traj)
   for name in ('kind_BT', 'logp_behaviour_BT', 'mask_BT'):

@@ -1,4 +1,4 @@
-"""Which episodes a collector sees in a fixed time, and the weights after it."""
+"""A collector sees some episodes in a fixed time; weights undo the choice."""
 
 import jax
 import jax.numpy as jnp

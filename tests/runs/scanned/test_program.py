@@ -283,7 +283,7 @@ def test_each_run_begins_with_what_is_its_own():
   """E0: weights below adapters, and states that floats of the method begin."""
 
   def begun(configs):
-    """What the last run of a program begins with."""
+    """The state with which the last run of a program begins."""
     runs = program.WholeRuns(configs)
     run = jax.tree.map(lambda x: x[-1], runs._runs)
     carry = runs._run.start(runs._shared.prompts, run)

@@ -4,7 +4,7 @@ import types
 
 
 class Message(types.SimpleNamespace):
-  """What is said."""
+  """The text."""
 
 
 class ToolCall(types.SimpleNamespace):

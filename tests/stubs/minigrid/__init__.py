@@ -28,11 +28,11 @@ class Grid:
 
   @property
   def grid(self):
-    """Where things are: itself."""
+    """The grid of objects, which is the environment itself."""
     return self
 
   def get(self, x, y):
-    """What is at a place; in front of the agent the ball when it is near."""
+    """The object at a place; in front of the agent the ball when it is near."""
     ball = types.SimpleNamespace(color='red', type='ball')
     return ball if self.away == 1 and (x, y) == self.front_pos else None
 

@@ -314,7 +314,7 @@ def test_walks_of_a_log_are_named_by_what_they_reached(grid, tmp_path):
 
 
 def test_loops_are_left_out(grid, tmp_path):
-  """What changes nothing, and what is faced from the beginning: no walk."""
+  """Steps that change nothing, or a goal that is faced at once: no walk."""
   episode = GRID.make(GRID.example('train', 0))
   near, far = (
     next(s for s in range(9) if away in episode.reset(s).observation)

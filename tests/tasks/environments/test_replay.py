@@ -138,7 +138,7 @@ def play(pool, requests, killed):
 
 @pytest.fixture(scope='module', name='played')
 def _played(packages, tmp_path_factory):
-  """What is said by name, without kills and with them."""
+  """The warnings by name, without kills and with them."""
   with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(TESTS))
     import adapters

@@ -122,7 +122,7 @@ def test_calls_have_prices(database):
 
 @pytest.mark.slow
 def test_code_runs_in_the_sandbox():
-  """What is printed and the last value; errors are for the policy."""
+  """Output and last value are returned; errors are for the policy."""
   assert tool_makers.python('x = 6\nprint("a")\nx * 7') == 'a\n42'
   assert tool_makers.python('import math') == ''
   with pytest.raises(tool_functions.ToolError, match='ZeroDivisionError'):
@@ -146,7 +146,7 @@ if __name__ == '__main__':
 
 
 def answer_to(text, task):
-  """What the policy reads after a turn."""
+  """The text that the policy reads after a turn."""
   one = task.make(task.example('train', 0))
   one.reset(0)
   return check_reply(one.step(text), 'step')['observation']

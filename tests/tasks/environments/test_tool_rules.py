@@ -94,7 +94,7 @@ def test_a_turn_without_a_call_is_told_so_and_the_episode_goes_on(tmp_path):
 
 
 def test_a_call_without_its_end_is_none(tmp_path):
-  """Where the form says so; else it reaches to the end of the turn."""
+  """A call ends where the form says so; else at the end of the turn."""
   (reply,) = play(tmp_path, SEARCH, SEARCHING, '<search> bern')
   assert (reply.observation, reply.calls) == (INVALID, 0)
   assert [x.arguments for x in MarkedCalls().calls_in('Call: 1')] == [
@@ -122,7 +122,7 @@ def test_calls_beyond_the_limit_are_not_run(tmp_path):
 
 
 def test_an_answer_beside_a_call_ends(tmp_path):
-  """What ends comes first."""
+  """The rule that ends an episode comes first."""
   rules = ToolRules(ends=('</answer>',))
   (reply,) = play(
     tmp_path, SEARCH, rules, '<search>x</search><answer>BERN</answer>'

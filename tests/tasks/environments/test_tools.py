@@ -187,7 +187,7 @@ def test_a_tool_may_read_the_example(tmp_path):
 
 
 class ToolIsBrokenError(ValueError):
-  """What a tool raises."""
+  """The error that a tool raises."""
 
 
 @pytest.mark.parametrize(

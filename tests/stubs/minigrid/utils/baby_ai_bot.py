@@ -2,7 +2,7 @@
 
 
 class DisappearedBoxError(Exception):
-  """What was to be found is gone."""
+  """The object to be found is gone."""
 
 
 class BabyAIBot:
