@@ -267,8 +267,8 @@ class Offline:
 
     L = -alpha / sg[mean |Q1|] mean Q1(s, mu(s)) + constraint
 
-  Such an actor and its lagged copies move at every second step, though Adam
-  sees all gradients. Actions lie within [-1, 1], and states are not normalised.
+  Such an actor, its optimizer and its lagged copies move at every second step.
+  Actions lie within [-1, 1], and states are not normalised.
   Defaults are those of the sources but for width, batch and rate.
   """
 
@@ -311,7 +311,8 @@ class Offline:
       params['balance'] = networks.mlp(keys[6], (S, W, 2))
       params['log_temperature'] = jnp.float32(0.0)
     lagged = {name: params[name] for name in ('actor', 'q')}
-    opt = optax.adam(self.rate).init(params)
+    adam = optax.adam(self.rate)
+    opt = {part: adam.init(x) for part, x in _parts(params).items()}
     return State(params, lagged, opt, jnp.int32(0))
 
   def tables(self, data: DataSet) -> Any:
@@ -364,17 +365,21 @@ class Offline:
       return critic + actor, metrics | more
 
     grads, metrics = jax.grad(loss, has_aux=True)(state.params)
-    moves, opt = optax.adam(self.rate).update(grads, state.opt)
-    params: Any = optax.apply_updates(state.params, moves)
+    moved, adam = {}, optax.adam(self.rate)
+    gradient, old = _parts(grads), _parts(state.params)
+    for part, opt in state.opt.items():
+      moves, opt = adam.update(gradient[part], opt)
+      moved[part] = optax.apply_updates(old[part], moves), opt
     second = jnp.bool_(True)
     if not isinstance(self.constraint, Weighted):
       second = state.step % 2 == 0
-      keep = jax.tree.map(
+      moved['actor'] = jax.tree.map(
         lambda new, old: jnp.where(second, new, old),
-        params['actor'],
-        state.params['actor'],
+        moved['actor'],
+        (old['actor'], state.opt['actor']),
       )
-      params = {**params, 'actor': keep}
+    params: Any = moved['others'][0] | moved['actor'][0]
+    opt = {part: x for part, (_, x) in moved.items()}
     lag = self.lag * second
     lagged = jax.tree.map(
       lambda old, new: old + lag * (new - old),
@@ -507,6 +512,12 @@ class Offline:
 
     start = self.init(data, jax.random.fold_in(key, steps))
     return jax.lax.scan(one, start, jnp.arange(steps))
+
+
+def _parts(params: Any) -> dict[str, Any]:
+  """The actor, which moves less often, and all others."""
+  others = {name: x for name, x in params.items() if name != 'actor'}
+  return {'actor': {'actor': params['actor']}, 'others': others}
 
 
 def _value(v: Any, obs: Array) -> Array:

@@ -155,6 +155,27 @@ def test_a2pr_without_a_mask_is_td3():
   assert gap > 1e-4
 
 
+@pytest.mark.parametrize('name', ['TD3+BC', 'A2PR', 'IQL'])
+def test_a_deterministic_actor_rests_in_every_second_step(name):
+  """E0: with its optimizer and its lagged copies; critics move in each step."""
+  learner, data = EVERY[name], toward_one()
+  update = jax.jit(lambda state, key: learner.update(state, data, tables, key))
+  tables = learner.tables(data)
+  first, _ = update(learner.init(data, jax.random.key(0)), jax.random.key(1))
+  second, _ = update(first, jax.random.key(2))
+
+  def of_actor(state):
+    return state.params['actor'], state.opt['actor'], state.lagged
+
+  equal = jax.tree.map(jnp.array_equal, of_actor(first), of_actor(second))
+  rests = all(jax.tree.leaves(equal))
+  assert rests == (name != 'IQL')
+  assert not jnp.array_equal(
+    jax.tree.leaves(first.params['q'])[0],
+    jax.tree.leaves(second.params['q'])[0],
+  )
+
+
 def test_the_nearest_action_has_no_gradient():
   """E0: of the loss (mu - a')^2 with respect to mu it is 2 (mu - a')."""
   data = toward_one(8)
