@@ -181,9 +181,10 @@ def main(argv):
   devices = accelerators.devices() if accelerators else None
   mesh = mesh_lib.make_mesh(config.mesh, devices)
   model = _model(config, mesh, accelerators)
-  # Programs for CPU devices compute all experts; the plan is of accelerators.
-  chosen = dataclasses.replace(model, expert_products='chosen')
-  plan = memory_plan.estimate(config, chosen, mesh)
+  planned = model
+  if accelerators is None:  # CPU computes all experts; the plan is not of CPU
+    planned = dataclasses.replace(model, expert_products='chosen')
+  plan = memory_plan.estimate(config, planned, mesh)
   found = _compiled(config, model, mesh) if _COMPILE.value else {}
   stages = ('generate', 'score', 'update', *abstract_run.evaluated(config))
   sent = dict.fromkeys(stages, 0.0)
@@ -191,7 +192,7 @@ def main(argv):
     stage: sum(c.sent for c in program.collectives)
     for stage, program in found.items()
   }
-  bounds = roofline.roofline(config, model, plan, count, sent)
+  bounds = roofline.roofline(config, planned, plan, count, sent)
   print(plan_tables.header(config, model))
   print(plan_tables.memory(plan))
   if found:
@@ -201,7 +202,7 @@ def main(argv):
   else:
     print('Not compiled: bytes sent are not counted.\n')
   print(plan_tables.roofline(bounds, peaks, name))
-  shares = roofline.shares(config, model, bounds, peaks, count)
+  shares = roofline.shares(config, planned, bounds, peaks, count)
   print(plan_tables.shares(shares))
   if _PAPER.value:
     print(plan_tables.whole_run(config, bounds, peaks, count, _stated()))

@@ -10,7 +10,8 @@ on no other token (tier E1). It is computed in one of two ways:
 
   all     every expert on every token; most products are multiplied by 0
   chosen  tokens sorted by expert, products of ragged blocks; as many FLOP as
-          the gates need, on platforms that have such products
+          the gates need where these are kernels. XLA for GPU multiplies each
+          token with every expert once for each of those that it takes
 
 Which experts a token takes is a comparison: where two probabilities differ by
 rounding only, sampler and trainer may take different ones.

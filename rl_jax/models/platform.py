@@ -3,7 +3,7 @@
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
                  where these cannot run
-  expert_products  of a model with experts 'chosen' on TPU and GPU, which have
+  expert_products  of a model with experts 'chosen' on TPU, which has kernels of
                  ragged products, 'all' elsewhere
 
 Parameters, log-softmax, statistics, losses and gradient sums are not affected:
@@ -150,7 +150,7 @@ def resolve(
       f'Allowed: {AUTO}, {PLAIN}'
     )
   _log('attention', kernel, why)
-  ragged = model.num_experts and platform.name in ('cuda', 'rocm', 'tpu')
+  ragged = model.num_experts and platform.name == 'tpu'
   return dataclasses.replace(
     model,
     platform=platform,

@@ -18,7 +18,7 @@ from rl_jax.config import (
   steps_of_rollout,
 )
 from rl_jax.learning.update import UpdateConfig
-from rl_jax.models import ModelConfig, presets
+from rl_jax.models import ModelConfig, experts, presets
 from rl_jax.planning import abstract_run, costs, memory_plan
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import layout
@@ -193,7 +193,7 @@ def _evaluations(
       config.rollout.max_prompt_tokens,
       call.tokens,
     )
-    flop += times * costs.model_flops(model, shape, 'generate') / devices
+    flop += times * _forward(model, shape) / devices
     rows = call.padded(axes) * call.group_size
     steps = call.tokens * _refills(config.rollout, rows)
     moved += times * steps * (weights + plan.evaluation / 2)
@@ -213,7 +213,7 @@ def _forward_flop(
     rollout.max_prompt_tokens,
     rollout.max_response_tokens,
   )
-  forward = costs.model_flops(model, shape, 'generate') / devices
+  forward = _forward(model, shape) / devices
   # Devices that sample the same rows as others.
   sizes = config.mesh.sizes(devices)
   shards = sizes['data'] * sizes['fsdp'] * sizes['sequence']
@@ -221,8 +221,15 @@ def _forward_flop(
   # Where responses are split, each of these devices computes all prompts.
   spans = layout.parts(rollout.max_response_tokens, 'tokens', sizes)
   prompts = dataclasses.replace(shape, group_size=0)
-  again = costs.model_flops(model, prompts, 'generate') / devices
+  again = _forward(model, prompts) / devices
   return alike * forward, forward + (spans - 1) * again
+
+
+def _forward(model: ModelConfig, shape: costs.Shape) -> float:
+  """FLOP of a forward pass as it is computed: maybe with all experts."""
+  if model.num_experts and model.expert_products == experts.ALL:
+    model = dataclasses.replace(model, experts_per_token=model.num_experts)
+  return costs.model_flops(model, shape, 'generate')
 
 
 def fitting(
@@ -244,7 +251,7 @@ def fitting(
       model = dataclasses.replace(
         presets.PRESETS[name],
         compute_dtype='bfloat16',
-        expert_products='chosen',
+        expert_products=experts.CHOSEN,
         remat=True,
         lora_rank=rank,
       )

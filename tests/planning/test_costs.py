@@ -72,13 +72,22 @@ def test_what_is_needed_is_a_share(toy):
   config = bandit.get_config(toy.get_method('grpo'))
   config = dataclasses.replace(config, model=ModelSource(config=EXPERTS))
   mesh = mesh_lib.abstract_mesh(mesh_lib.MeshConfig())
-  model = dataclasses.replace(EXPERTS, remat=True)
+  model = dataclasses.replace(EXPERTS, remat=True, expert_products='chosen')
   plan = memory_plan.estimate(config, model, mesh)
   sent = {'generate': 0.0, 'update': 0.0}
-  bounds = roofline.roofline(config, model, plan, 1, sent)
   card = roofline.Card(1.0, 1e30, 1e30, 1.0)
-  shares = roofline.shares(config, model, bounds, card, 1)
+
+  def bounds_and_shares(model):
+    bounds = roofline.roofline(config, model, plan, 1, sent)
+    return bounds, roofline.shares(config, model, bounds, card, 1)
+
+  (_, update), shares = bounds_and_shares(model)
   assert shares['update'] == pytest.approx(3 / 4)
+  # With all experts computed for each token, those that it takes are needed.
+  whole = dataclasses.replace(model, expert_products='all')
+  (_, computed), fewer = bounds_and_shares(whole)
+  assert computed.flop > 1.5 * update.flop
+  assert fewer['update'] == pytest.approx(3 / 4 * update.flop / computed.flop)
   moved = costs.decode_bytes(
     model,
     costs.Shape(
