@@ -250,36 +250,55 @@ class Sizes:
     """
     if not self.rollout:
       return 0
-    m, rows = self.model, self._sampled_rows
-    head_size = m.head_size
+    m, rows, token = self.model, self._sampled_rows, self._token
+    if self.cache_tokens and self.drafts is None and not self.episodes:
+      return self._pool() * token
+    places, widths = self.rollout * self.prompt, self._widths()
+    if (
+      not self.episodes
+      and not self.beams
+      and self.drafts is None
+      and decode.starts_small(m)
+      and decode.wide_widths(widths, rows, self.response)
+    ):
+      places += rows * kv_cache.first_places(self.response)
+    places += sum(map(self._places, widths[:2]))
+    return places * token
+
+  def _first_cache(self) -> int:
+    """Keys and values of prompts, and of the rows before any has ended."""
+    if self.cache_tokens or not self.rollout:
+      return self.cache()
+    places = self.rollout * self.prompt + self._places(self._widths()[0])
+    return places * self._token
+
+  @property
+  def _token(self) -> int:
+    """Bytes of the keys and values of a token, of all that sample."""
+    m, head_size = self.model, self.model.head_size
     if self._on_tpu:  # numbers lie in rows of 128
       head_size = -(-head_size // TPU_LANES) * TPU_LANES
     token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
-    token *= self.policies * self.played
-    if self.cache_tokens and self.drafts is None and not self.episodes:
-      return self._pool() * token
-    places = self.rollout * self.prompt
+    return token * self.policies * self.played
+
+  def _widths(self) -> list[int]:
+    """The numbers of rows that are decoded at a time, the most first."""
+    rows, most = self._sampled_rows, decode.most_widths(self.model)
     if self.episodes:
-      own = math.prod(kv_cache.turn_blocks(self.response, m.platform))
-      widths = turn_decode.widths_of_turns(
-        rows, self.response, decode.most_widths(m)
-      )
-    else:
-      own = math.prod(kv_cache.blocks_of(self.response, m.platform))
-      slots = min(self.slots or rows, rows)
-      widths = decode.batch_widths(slots, self.response, decode.most_widths(m))
-      if self.beams:
-        widths = [rows, rows]
-      elif (
-        self.drafts is None
-        and decode.starts_small(m)
-        and decode.wide_widths(widths, rows, self.response)
-      ):
-        places += rows * kv_cache.first_places(self.response)
-    for width in widths[:2]:
-      shared = shares_prompts(rows, width)
-      places += width * (own if shared else own + self.prompt)
-    return places * token
+      return [*turn_decode.widths_of_turns(rows, self.response, most)]
+    if self.beams:
+      return [rows, rows]
+    slots = min(self.slots or rows, rows)
+    return decode.batch_widths(slots, self.response, most)
+
+  def _places(self, width: int) -> int:
+    """Places of so many rows, with those of prompts that they do not share."""
+    platform, blocks = self.model.platform, kv_cache.blocks_of
+    if self.episodes:
+      blocks = kv_cache.turn_blocks
+    own = math.prod(blocks(self.response, platform))
+    shared = shares_prompts(self._sampled_rows, width)
+    return width * (own if shared else own + self.prompt)
 
   @property
   def _sampled_rows(self) -> int:
@@ -307,7 +326,8 @@ class Sizes:
 
     That is the logits of a step and, on TPU, one matrix of every layer in a
     second layout; or, where it is more, what lies there before the first step,
-    less the cache.
+    less the cache. XLA for GPU gathers a table of tokens that is the last
+    matrix as well in one layout, and copies it to another for products.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -319,8 +339,10 @@ class Sizes:
       before = self.policies * self._passing_prompts()
       step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
     else:
-      turned = self.policies * self._turned_weights() + logits
-      before = max(self.policies * self._passing_prompts(), turned)
+      turned = self._table * self.itemsize
+      turned *= self.policies * self.gathered * self.model.tied_embeddings
+      before = self.policies * self._passing_prompts()
+      before = max(before, turned + self._first_cache())
       step = logits
     return max(step, before - self.cache())
 
@@ -329,12 +351,11 @@ class Sizes:
     return self.model.platform.name == 'tpu'
 
   def _mlp_matrices(self) -> int:
-    """One of the three matrices of the MLP, of all layers."""
-    m = self.model
-    numbers = m.width * self.mlp
+    """One of the three matrices of the MLP, of all layers; none of experts."""
     if self._routed:
-      numbers = m.width * m.mlp_size * self.experts
-    return m.num_layers * numbers * self.itemsize
+      return 0
+    m = self.model
+    return m.num_layers * m.width * self.mlp * self.itemsize
 
   def _prefill(self) -> int:
     """Returns what the prompts need beside the weights, on CPU."""
@@ -360,18 +381,6 @@ class Sizes:
     numbers += 2 * m.num_layers * self.kv_heads * m.head_size  # the cache
     tokens = self.rollout * self.prompt
     return (tokens * numbers - self._table) * self.itemsize
-
-  def _turned_weights(self) -> int:
-    """Returns what XLA for GPU makes of the weights that it samples with.
-
-    The weights of each layer are cut out of those of all, while these are still
-    there, and the table has a second layout for products. These are not there
-    together. Weights that are not copied before count as `cut_layers`.
-    """
-    m = self.model
-    table = self._table * m.tied_embeddings * self.itemsize
-    cut = self.cut_layers()
-    return max(table - cut, 0) if cut else max(table, self._layers())
 
   def cut_layers(self) -> int:
     """Weights of layers that sampling on GPU cuts out of the trainer's own."""

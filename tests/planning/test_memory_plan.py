@@ -399,27 +399,25 @@ def on_gpu(**fields):
   )
 
 
-def test_layers_are_cut_out_beside_those_of_all_on_gpu(toy):
-  """By hand: weights twice, or the table in two layouts, with first logits."""
+def test_a_gathered_table_has_two_layouts_on_gpu(toy):
+  """By hand: beside the first cache of 8 rows a device; layers are cut once."""
   assert SMALL.tied_embeddings
-  width, layers = 64, SMALL.num_layers
-  layer = width * 16 * 2 * (4 + 2) + 3 * width * 128
   few = {'rollout__num_prompts': '2', 'update__microbatch_prompts': '2'}
-  few |= {'rollout__max_response_tokens': '2'}
+  few |= {'rollout__max_response_tokens': '64'}
   config = make_config(toy, rollout__max_prompt_tokens='1', **few)
-  logits = 16 * 300 * 4
-  found = plan(config, on_gpu())
-  assert found.cache + found.scratch == 2 * layers * layer + logits
-  large = on_gpu(vocab_size=3000)
-  found = plan(config, large)
-  assert found.cache + found.scratch == 2 * 3000 * width + 10 * logits
+  model = on_gpu(vocab_size=3000)
+  found = plan(config, model, fsdp=2)
+  first = 2 * SMALL.num_layers * 2 * 16 * 2 * (1 + 8 * 64)
+  table = 2 * 3000 * 64
+  assert found.cache + found.scratch == table + first
+  # An own last matrix is gathered as products read it.
+  model = dataclasses.replace(model, tied_embeddings=False)
+  assert plan(config, model, fsdp=2).scratch == 8 * 3000 * 4
   # Weights that are not copied before are cut out once.
   found = plan(config, on_gpu(param_dtype='bfloat16'))
-  assert found.sampler_weights == 2 * layers * layer
-  assert found.scratch == logits
-  found = plan(config, on_gpu(param_dtype='bfloat16', vocab_size=3000))
-  table = 2 * 3000 * width - 2 * layers * layer
-  assert found.cache + found.scratch == table + 10 * logits
+  layer = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128
+  assert found.sampler_weights == 2 * SMALL.num_layers * layer
+  assert found.scratch == 16 * 300 * 4
 
 
 def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
