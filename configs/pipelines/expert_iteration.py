@@ -46,4 +46,4 @@ def get_stages() -> tuple[Stage, ...]:
     ),
   )
   start = Stage(name='policy_0', flags=sums.WARM)
-  return unrolled((start,), body, ROUNDS)
+  return unrolled((start,), body, ROUNDS, {'policy': 'policy_0'})

@@ -33,4 +33,4 @@ def get_stages() -> tuple[Stage, ...]:
       '--set=optimizer.learning_rate=3e-4',
     ),
   )
-  return unrolled((warm,), (trained,), ROUNDS)
+  return unrolled((warm,), (trained,), ROUNDS, {'round': 'round_0'})

@@ -4,26 +4,33 @@ A judge, a verifier or a creator of prompts that learns between the rounds of a
 policy is a stage of the round, as the policy is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import string
+import types
 
 from experiments.pipelines.stages import Stage
 
 NUMBER = 'number'
+NONE: Mapping[str, str] = types.MappingProxyType({})
 
 
 def unrolled(
-  start: Sequence[Stage], body: Sequence[Stage], rounds: int
+  start: Sequence[Stage],
+  body: Sequence[Stage],
+  rounds: int,
+  first: Mapping[str, str] = NONE,
 ) -> tuple[Stage, ...]:
   """The stages of `start`, then those of `body` once for every round.
 
   Stage NAME of the body becomes NAME_1, NAME_2 and so on. In flags of the body
   {NAME} is the last stage of that name before it: of the same round, if it
-  stands further up in the body, else of the round before, and in the first
-  round the stage NAME or NAME_0 of `start`. {number} is that of the round, from
+  is further up in the body, else of the round before, and in the first
+  round the stage of `start` with that name. {number} is that of the round, from
   1.
 
+  first: {NAME: what it is called in `start`}, where that differs, so that
+  several stages of the body may begin with one of the start.
   Raises: ValueError for a body that has one name twice, or the name `number`.
   """
   names = [stage.name for stage in body]
@@ -33,7 +40,7 @@ def unrolled(
       f'none of which is {NUMBER!r}'
     )
   found = list(start)
-  fields = {x.name.removesuffix('_0'): f'{{{x.name}}}' for x in start}
+  fields = {name: f'{{{own}}}' for name, own in first.items()}
   for number in range(1, rounds + 1):
     fields[NUMBER] = str(number)
     for stage in body:

@@ -9,6 +9,7 @@ START = (
   Stage(name='solver_0', flags=('--set=seed=0',)),
   Stage(name='pool', binary='select_rows', flags=('--out={out}.jsonl',)),
 )
+FIRST = {'solver': 'solver_0'}
 BODY = (
   Stage(name='pool', binary='select_rows', flags=('--data={pool}.jsonl',)),
   Stage(
@@ -24,7 +25,7 @@ BODY = (
 
 def test_by_hand():
   """Each stage reads the last of a name, of this round or the one before."""
-  stages = unrolled(START, BODY, 2)
+  stages = unrolled(START, BODY, 2, FIRST)
   assert [stage.name for stage in stages] == [
     *('solver_0', 'pool'),
     *('pool_1', 'solver_1'),
@@ -47,7 +48,7 @@ def test_no_rounds_are_the_start():
 
 
 def test_earlier_rounds_do_not_change_with_their_number():
-  assert unrolled(START, BODY, 3)[:6] == unrolled(START, BODY, 2)
+  assert unrolled(START, BODY, 3, FIRST)[:6] == unrolled(START, BODY, 2, FIRST)
 
 
 @pytest.mark.parametrize('names', [('a', 'a'), ('a', 'number')])
