@@ -76,7 +76,8 @@ def _of_data(config, traj):
   one.
   """
   task = config.task
-  record = task.recorded(task.example('train', 0))[0]
+  records = task.recorded(task.example('train', 0))
+  record = records[0]
   found = recorded.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )
@@ -84,6 +85,8 @@ def _of_data(config, traj):
   shapes = {name: (B, *x.shape[1:]) for name, x in found.items()}
   if record.step_labels:
     shapes['step_label_BT'] = B, T
+  if recorded.beside_labels([[(one,) for one in records]]).any():
+    shapes[recorded.UNLABELLED] = (B,)
   found = {n: jax.ShapeDtypeStruct(x, jnp.float32) for n, x in shapes.items()}
   return abstract(found, traj.mask_BT.sharding)
 
