@@ -143,16 +143,32 @@ class Program(EnvironmentTask):
       """Calls the agent."""
       return agent(policy, inner)
 
-    return Waiting(begin, Conversation(self, inner))
+    return Waiting(begin, _Judged(self, inner))
 
 
 class Conversation:
-  """The words of an agent and of the policy, and the replies they make."""
+  """The words of an agent and of the policy, and the replies they make.
 
-  def __init__(self, task: Program, example: Example):
-    self._task, self._example = task, example
+  system, chat, rewrites: see Program. opening: messages before the first
+  observation.
+  """
+
+  def __init__(
+    self,
+    system: str,
+    chat: bool,
+    rewrites: bool = False,
+    opening: Sequence[Mapping[str, str]] = (),
+  ):
+    self._system, self._chat, self._rewrites = system, chat, rewrites
+    self._opening = [*opening]
     self._known: list[Mapping[str, str]] = []  # messages, with the last reply
     self._first: list[Mapping[str, str]] = []  # of the first call
+
+  @property
+  def has_asked(self) -> bool:
+    """Returns whether the agent has called the policy."""
+    return bool(self._known)
 
   def hear(self, action: str) -> None:
     """The reply to the call before."""
@@ -160,18 +176,29 @@ class Conversation:
 
   def asked(self, messages: Sequence[Mapping[str, str]]) -> Reply:
     """The observation that a call is."""
-    task, known = self._task, self._known
-    forget = task.rewrites and bool(known) and not begins(messages, known)
-    text = new_text(
-      messages, self._first if forget else known, task.system, task.chat
-    )
+    known = self._known
+    forget = self._rewrites and bool(known) and not begins(messages, known)
+    known = self._first if forget else known or self._opening
+    text = new_text(messages, known, self._system, self._chat)
     self._known = [*messages]
     self._first = self._first or [*messages]
     return Reply(text, forget=forget)
 
   def responded(self, response: Any) -> Reply:
+    """The end, with the rewards of what the agent has returned."""
+    raise NotImplementedError
+
+
+class _Judged(Conversation):
+  """A conversation whose end a task judges."""
+
+  def __init__(self, task: Program, example: Example):
+    super().__init__(task.system, task.chat, task.rewrites)
+    self._task, self._example = task, example
+
+  def responded(self, response: Any) -> Reply:
     """The end, with the reward of what the agent has returned."""
-    if not self._known:
+    if not self.has_asked:
       raise ValueError(f'{self._task.agent} has not called the client')
     if not isinstance(response, str):
       kind = type(response).__name__
@@ -185,7 +212,7 @@ class Running(Environment):
 
   def __init__(self, task: Program, example: Example):
     self._example = example
-    self._talk = Conversation(task, example)
+    self._talk = _Judged(task, example)
     self._heard: queue.SimpleQueue = queue.SimpleQueue()  # by the agent
     self._said: queue.SimpleQueue = queue.SimpleQueue()  # (kind, value)
     completions = types.SimpleNamespace(create=self._create)
