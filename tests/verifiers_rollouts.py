@@ -4,7 +4,7 @@ import verifiers
 
 
 class Guessing(verifiers.MultiTurnEnv):
-  """The policy guesses the number of a row; it is told 'more' or 'less'."""
+  """The policy guesses the number of a row; it hears 'more' or 'less'."""
 
   async def env_response(self, messages, state, **kwargs):
     """The answer to a guess."""
@@ -19,7 +19,7 @@ class Guessing(verifiers.MultiTurnEnv):
 
 
 def right(completion, answer, **kwargs):
-  """Whether the last guess is right."""
+  """Returns whether the last guess is right, as a number."""
   del kwargs
   said = [one for one in completion if _part(one, 'role') == 'assistant']
   return float(_part(said[-1], 'content') == answer) if said else 0.0
