@@ -102,7 +102,7 @@ class Verifiers(EnvironmentTask):
     """Makes the environment once, before workers are forked."""
     _made(self.environment)
 
-  def make(self, example: Example) -> Waiting:
+  def make(self, example: Example) -> Any:
     """An episode that has not started."""
     rollout = functools.partial(_rollout, self, example)
     return Waiting(rollout, _Talk(self, example))
