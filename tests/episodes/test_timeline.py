@@ -9,7 +9,7 @@ def _answer(seconds, kind='step'):
 
 
 def test_times_of_calls_have_quantiles():
-  """Ten calls of 1 to 10 seconds and a slow one; quantiles are times of calls."""
+  """A quantile is the time of a call, of 1 to 10 seconds and a slow one."""
   activity = Activity()
   activity.answered([_answer(float(n)) for n in (*range(1, 11), 500)])
   activity.answered([_answer(3.0, 'reset')])
