@@ -100,3 +100,79 @@ def numeric(client, example):
 def lonely(client):
   """Takes too few arguments."""
   return client
+
+
+def noted(path, text):
+  """Writes down that it is called; how often, and the text."""
+  with open(path, 'a+') as file:
+    file.write('x')
+    return [file.tell(), text]
+
+
+async def noted_later(path, text):
+  """The same after a moment."""
+  await asyncio.sleep(0.01)
+  return noted(path, text)
+
+
+async def calling(policy, example):
+  """Calls before, between and after its turns, two of them at the same time."""
+  path = os.environ['NOTED']
+  first, text = await policy.call(noted, path, 'start')
+  messages = [{'role': 'user', 'content': f'{first}{text}'}]
+  said = await policy(messages)
+  later, sooner = await asyncio.gather(
+    policy.call(noted_later, path, said), policy.call(noted, path, 'b')
+  )
+  messages.append({'role': 'assistant', 'content': said})
+  text = f'{later[1]} {sooner[1]}'
+  messages.append({'role': 'user', 'content': text})
+  said = await policy(messages)
+  return str((await policy.call(noted, path, said))[1])
+
+
+async def counting(policy, example):
+  """The first question is a call's answer, and so is the second."""
+  length = await policy.call(len, example.prompt)
+  messages = [{'role': 'user', 'content': f'{length}='}]
+  messages.append({'role': 'assistant', 'content': await policy(messages)})
+  more = await policy.call(sum, [length, 1])
+  messages.append({'role': 'user', 'content': f'{more}='})
+  return await policy(messages)
+
+
+def not_json():
+  """An answer that JSON does not have."""
+  return {1, 2}
+
+
+def not_finite():
+  """A number that JSON does not have."""
+  return float('nan')
+
+
+def long():
+  """An answer that is too long."""
+  return 'x' * 50_000
+
+
+def broken():
+  """Raises."""
+  raise OSError('no network')
+
+
+async def failing_calls(policy, example):
+  """Says what was wrong with each call."""
+  said = []
+  for function in (not_json, not_finite, long, broken):
+    try:
+      await policy.call(function)
+    except Exception as error:
+      said.append(f'{type(error).__name__}: {error}')
+  return await policy([{'role': 'user', 'content': ' | '.join(said)}])
+
+
+async def calling_for_ever(policy, example):
+  """Never has a turn."""
+  while True:
+    await policy.call(max, 1, 2)

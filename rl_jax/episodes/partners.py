@@ -18,6 +18,7 @@ from rl_jax.judging.judges import Read
 from rl_jax.models.partner_source import Partner
 from rl_jax.runtime import processes
 from rl_jax.tasks.environments.base import Ask
+from rl_jax.tasks.episodes import CALL
 from rl_jax.verification.sessions import Answer, Request
 
 _MOST = 64  # so many questions between two turns are too many
@@ -70,7 +71,7 @@ class Partners:
 
     ask: of a pool. All processes call it together.
     """
-    for _ in range(_MOST):
+    while True:
       if episodes:
         answers = ask([episode.request() for episode in episodes])
         for episode, answer in zip(episodes, answers, strict=True):
@@ -78,12 +79,11 @@ class Partners:
       episodes = [episode for episode in episodes if episode.asks()]
       if not self.answered(episodes):
         return
-    for episode in episodes:
-      episode.fail(f'{_MOST} questions between two turns; allowed are fewer')
+      episodes = [episode for episode in episodes if not episode.over()]
 
   def answered(self, episodes: Sequence[Episode]) -> bool:
     """Returns whether some process has asked; the episodes then have their
-    answers.
+    answers, or have failed.
     """
     waiting = [(x, one) for x in episodes if (one := x.asks()) is not None]
     asked = own = [one for _, one in waiting]
@@ -97,6 +97,9 @@ class Partners:
     known = self._known(list(dict.fromkeys(asked)))
     for episode, one in waiting:
       text, problem = known[one]
+      if episode.questions() + 1 == _MOST:
+        text = None
+        problem = f'{_MOST} questions between two turns; allowed are fewer'
       if text is not None:
         episode.observe(text)
       else:
@@ -110,11 +113,13 @@ class Partners:
     started = time.perf_counter()
     found: dict[Ask, tuple[str | None, str | None]] = {}
     for one in asked:
-      if one.partner not in self._partners:
+      if one.partner == CALL:
+        found[one] = one.text, None
+      elif one.partner not in self._partners:
         found[one] = None, _unknown(one, self._partners)
     for name, partner in self._partners.items():
       found |= _answers(partner, [one for one in asked if one.partner == name])
-    self._asks += len(asked)
+    self._asks += sum(one.partner != CALL for one in asked)
     self._seconds += time.perf_counter() - started
     return found
 

@@ -9,6 +9,7 @@ from absl import logging
 
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import Ask, Reply, seed_of
+from rl_jax.tasks.episodes import CALL
 from rl_jax.verification import session_host
 from rl_jax.verification.pool import LOST
 from rl_jax.verification.sessions import Answer, Request
@@ -110,6 +111,11 @@ class Episode:
     if ask is None:
       return None
     return Ask(ask['partner'], ask['text'], tuple(ask['candidates']))
+
+  def questions(self) -> int:
+    """The questions that were answered since the last turn of a player."""
+    answers = itertools.takewhile(lambda r: r == PARTNER, reversed(self.roles))
+    return sum(1 for _ in answers)
 
   def observe(self, answer: str) -> None:
     """Notes the answer of a partner."""
@@ -261,7 +267,8 @@ class Player:
     for n, role in enumerate(self.episode.roles[start:], start):
       if role != PARTNER:
         break
-      question = said[n]['ask']['text'][:_SHOWN]
+      ask = said[n]['ask']
+      question = CALL if ask['partner'] == CALL else ask['text'][:_SHOWN]
       found.append([question, self.episode.actions[n][:_SHOWN]])
     return {'asked': found} if found else {}
 

@@ -150,8 +150,10 @@ class SlotRunner(EpisodeRunner):
     row.player.act(self._stop.text(np.array(row.ids, np.int32)), row.ids)
     return True
 
-  def hears(self, row: 'Row', answer: Answer) -> None:
-    """Notes an answer; what the environment asks is answered at once.
+  def hears(self, row: 'Row', answer: Answer) -> bool:
+    """Notes an answer; returns whether the environment is called once more.
+
+    It is if it has asked something, which is answered at once.
 
     Raises:
       RuntimeError: the episode begins in another way than its example.
@@ -160,8 +162,11 @@ class SlotRunner(EpisodeRunner):
     episode.hear(answer.reply)
     if episode.asks():
       self._partners.answered([episode])
-    if not answer.request.turn:
+      if not episode.over():
+        return True
+    if not row.player.begun:
       self._check_start(row.player, row.example)
+    return False
 
   def next_ids(self, row: 'Row', room: int) -> tuple[list[int] | None, bool]:
     """(ids before the next turn of a row, None: it has none; forgets)."""
@@ -271,8 +276,9 @@ class Game:
     """An answer has come."""
     row = self.rows[answer.request.sample]
     row.waits = False
-    self._runner.hears(row, answer)
-    if answer.request.turn:
+    if self._runner.hears(row, answer):
+      self._call(row)
+    elif row.player.begun:
       self._continue(row)
     elif row.ended:
       self._act(row)

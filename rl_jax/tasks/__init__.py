@@ -19,6 +19,7 @@ from rl_jax.tasks.environments.text_arena import TextArena
 from rl_jax.tasks.environments.text_world import TextWorld
 from rl_jax.tasks.environments.tool_calls import JsonCalls
 from rl_jax.tasks.environments.tool_rules import ToolRules
+from rl_jax.tasks.environments.verifiers_env import Verifiers
 from rl_jax.tasks.environments.with_tools import WithTools
 from rl_jax.tasks.evaluation_set import EvaluationSet, SetAverage
 from rl_jax.tasks.gap_split import GapSplit
@@ -94,6 +95,7 @@ __all__ = [
   'TextSpans',
   'TextWorld',
   'ToolRules',
+  'Verifiers',
   'WithTools',
   'combine',
   'encode_prompt',

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from rl_jax import checks
 
+CALL = 'policy.call'  # in place of a partner: the text is the answer already
+
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
@@ -21,7 +23,9 @@ class Ask:
   `asks`. text: the question. candidates: () asks for a greedy answer in text;
   else the answer is a JSON list, the log-prob of each candidate after the
   question: the sum over its tokens, without an end token, to four decimals.
-  The next call of the environment is `step` with the answer.
+  The next call of the environment is `step` with the answer. With the partner
+  CALL the text is the answer itself, of a call that the environment has made:
+  it is written down and comes back, and whoever repeats the episode knows it.
   """
 
   partner: str
@@ -133,6 +137,12 @@ class Environment(abc.ABC):
     After a reply that asks a partner: its answer.
     """
 
+  def expect(self, actions: tuple[str, ...]) -> None:  # noqa: B027
+    """Knows what is going to be done from `reset` on, in this order.
+
+    Of an episode that is repeated; answers of CALL are not asked for again.
+    """
+
   def continue_after(self, actions: tuple[str, ...]) -> None:  # noqa: B027
     """Begins after these actions, which are not made again.
 
@@ -174,6 +184,9 @@ class AsyncEnvironment(abc.ABC):
   @abc.abstractmethod
   async def step(self, action: str) -> Reply:
     """Answers an action; it is cancelled at the time limit."""
+
+  def expect(self, actions: tuple[str, ...]) -> None:  # noqa: B027
+    """Knows what is going to be done, see Environment."""
 
   def continue_after(self, actions: tuple[str, ...]) -> None:  # noqa: B027
     """Begins after these actions, see Environment."""

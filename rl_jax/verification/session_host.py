@@ -288,6 +288,7 @@ class Host:
         _seed(seed)
       environment = self._task.start(example)
       self.live[episode] = environment, None, None
+      environment.expect(tuple(actions))
       for n in range(len(actions) + 1):
         call = environment.step if n else environment.reset
         reply = await self._checked(call, actions[n - 1] if n else seed)

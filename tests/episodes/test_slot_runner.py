@@ -16,9 +16,10 @@ from rl_jax.episodes.calls import Answer, CallsHere, Request
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks import Program
 from rl_jax.verification.pool import VerifierConfig
 from rl_jax.verification.sessions import SessionPool
-from rl_jax.worlds import KeyDoor
+from rl_jax.worlds import Arithmetic, KeyDoor
 
 N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
@@ -45,9 +46,11 @@ class InSlots:
   that tests read.
   """
 
-  def __init__(self, played, task, calls=CallsHere, slots=None, turns=TURNS):
+  def __init__(
+    self, played, task, calls=CallsHere, slots=None, turns=TURNS, seconds=0.5
+  ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-    pool = SessionPool(task, 0 if calls else 3, 0.5)
+    pool = SessionPool(task, 0 if calls else 3, seconds)
 
     def make(request):
       reply = pool.ask([request.payload])[0]
@@ -107,6 +110,25 @@ def check_same(played, found, log_probs):
     np.testing.assert_array_equal(mine, other)
   else:
     np.testing.assert_allclose(mine, other, atol=1e-5)
+
+
+def test_a_coroutine_whose_calls_are_written_down(Played, monkeypatch):
+  """E0 against turns in step: it calls before its first turn and between."""
+  path = os.path.dirname(os.path.dirname(__file__))
+  monkeypatch.syspath_prepend(path)
+  import agents
+
+  task = Program(
+    task=Arithmetic(digits=1), agent=agents.counting, chat=False, num_train=8
+  )
+  played = Played(task, workers=1, seconds=60.0)
+  found = InSlots(played, task, calls=None, seconds=60.0)
+  check_same(played, found, log_probs=False)
+  assert {one.kind for one in found.outcomes} == {'ok'}
+  (first, second) = found.episodes.shown()(0)['turns']
+  assert first['observation'] == '4='
+  assert first['asked'] == [['policy.call', '{"answer": 5}']]
+  assert second['observation'] == '5='
 
 
 @pytest.fixture(name='whims', scope='module')

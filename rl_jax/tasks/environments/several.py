@@ -88,6 +88,9 @@ class Weighted(Environment):
     rewards = {**reply.components, self.name: sum(terms)}
     return dataclasses.replace(reply, rewards=rewards)
 
+  def expect(self, actions: tuple[str, ...]) -> None:
+    self.inner.expect(actions)
+
   def continue_after(self, actions: tuple[str, ...]) -> None:
     self.inner.continue_after(actions)
 

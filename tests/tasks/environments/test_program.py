@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+from rl_jax.episodes.partners import NO_PARTNERS
+from rl_jax.episodes.players import Episode
 from rl_jax.tasks.environments.program import Program, new_text
 from rl_jax.verification.session_host import Host, fingerprint
 from rl_jax.verification.sessions import Request, SessionPool
@@ -152,3 +154,74 @@ def test_new_messages_of_a_chat():
 def test_bad_fields_are_named(agents):
   with pytest.raises(ValueError, match=r'called as \(client, example\)'):
     program(agents.lonely)
+
+
+def played(task, actions):
+  """Replies to reset and to all actions; calls are answered at once."""
+  example, given, answers, left = task.example('train', 0), [], [], [*actions]
+  with contextlib.closing(Host(task)) as host:
+    while True:
+      prints = [fingerprint(reply) for _, reply, _ in answers]
+      call = (1, 0), example, 0, tuple(given), tuple(prints)
+      answers.append(host.answer(*call))
+      kind, reply, _ = answers[-1]
+      if kind != 'ok' or reply['done']:
+        break
+      if reply['ask'] is None and not left:
+        break
+      ask = reply['ask']
+      given.append(left.pop(0) if ask is None else ask['text'])
+  return given, answers
+
+
+def test_a_call_of_the_policy_is_made_once(agents, tmp_path, monkeypatch):
+  """E0: episodes that are repeated from any place make no known call again."""
+  monkeypatch.setenv('NOTED', str(tmp_path / 'calls'))
+  task = program(agents.calling)
+  given, answers = played(task, ['1', '2'])
+  replies = [reply for _, reply, _ in answers]
+  observed = [reply['observation'] for reply in replies if not reply['ask']]
+  assert observed == ['1start', '1 b', '']
+  asks = [reply['ask']['text'] for reply in replies if reply['ask']]
+  assert len(asks) == 4 and replies[-1]['done']
+  assert (tmp_path / 'calls').read_text() == 'xxxx'
+  prints = [fingerprint(reply) for reply in replies]
+  for count in range(len(given) + 1):  # another process has it from here on
+    with contextlib.closing(Host(task)) as host:
+      known = tuple(given[:count]), tuple(prints[:count])
+      kind, reply, detail = host.answer(
+        (1, 0), task.example('train', 0), 0, *known
+      )
+    assert kind == 'ok', detail
+    if not reply['ask']:
+      assert reply == replies[count]
+    elif count < 4:
+      assert reply['ask']['text'].count('answer') == 1
+  # Each of these has made the call that it had no answer of, and no other one.
+  made = len((tmp_path / 'calls').read_text()) - 4
+  assert made == sum(bool(reply['ask']) for reply in replies) + 1  # of gather
+
+
+def test_answers_of_calls_are_json(agents):
+  """Else the agent hears what is wrong, with the name of the function."""
+  (kind, reply, detail) = played(program(agents.failing_calls), [])[1][-1]
+  assert kind == 'ok', detail
+  for text in (
+    'CallError: ValueError: policy.call: the answer of not_json is {1, 2}, not',
+    'the answer of not_finite is nan, not JSON',
+    'the answer of long has 50014 characters, more than 40000',
+    'CallError: OSError: no network',
+  ):
+    assert text in reply['observation']
+
+
+def test_an_episode_that_only_calls_ends(agents):
+  """After as many calls between two turns as questions are allowed."""
+  task = program(agents.calling_for_ever)
+  episode = Episode((0, 0), task.example('train', 0))
+  with SessionPool(task, 1) as pool:
+    NO_PARTNERS.play_on(pool.ask, [episode])
+  assert episode.failure == (
+    'invalid',
+    '64 questions between two turns; allowed are fewer',
+  )
