@@ -7,6 +7,7 @@ from experiments.papers.control import (
   exploitation,
   guided,
   histories,
+  lamo,
   masked,
   maze,
   no_regret,
@@ -33,4 +34,5 @@ ROWS: dict[str, Row] = {
   'camel': masked.ROW,
   'oppo': wanted.ROW,
   'relief': relief.ROW,
+  'lamo': lamo.ROW,
 }
