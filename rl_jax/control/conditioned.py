@@ -133,7 +133,7 @@ class Conditioned:
     return State(params, self.optimizer.init(self._parts(params)[0]))
 
   def _parts(self, params: dict[str, Any]) -> tuple[Any, Any]:
-    """What is trained, and what is frozen."""
+    """The parameters that are trained, and those that are frozen."""
     if self.whole:
       return params, {}
     trained = {name: x for name, x in params.items() if name != 'model'}
