@@ -27,6 +27,7 @@ ROWS: dict[str, Row] = {
   'prdc': maze.PRDC,
   'a2pr': maze.A2PR,
   'famo2o': maze.FAMO2O,
+  'famo2o_online': maze.FAMO2O_ONLINE,
   'search': search.ROW,
   'parl': bilevel.ROW,
   'protected': protected.ROW,
