@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from rl_jax.checks import ranged
+from rl_jax.checks import chosen, ranged
 from rl_jax.control import networks
 from rl_jax.control.base import Actor, declared
 from rl_jax.control.unroll import Steps
@@ -231,13 +231,16 @@ class Family:
   """Coefficients b in [low, high] are an input of the actor.
 
   A balance model chooses b for every state: it is trained offline too, and used
-  when acting. Source: FamO2O, jax_iql/family_*.py.
+  when acting. drawn: of the b in the actor's loss, 'uniform' on [low, high] for
+  offline training, or as the 'balance' model draws them for the online phase.
+  Source: FamO2O, jax_iql/family_*.py.
   """
 
   low: float = ranged(8.0, 0.0)
   high: float = ranged(14.0, 0.0)
   size: int = ranged(6, 2, static=True)  # of the encoding of b
   entropy: float = -0.5  # of the balance model, its target
+  drawn: str = chosen('uniform', ('uniform', 'balance'))
 
   def scaled(self, u: Array) -> Array:
     """From [-1, 1] to [low, high]."""
@@ -470,9 +473,10 @@ class Offline:
     b, extra = jnp.full(q.shape, self.constraint.b), jnp.float32(0.0)
     metrics: Metrics = {}
     if self.balance is not None:
-      draw = jax.random.uniform(ctx.key, q.shape, minval=-1.0)
-      b = self.balance.scaled(draw)
-      extra, metrics = self._balanced(ctx, fixed, lagged)
+      extra, metrics, drawn = self._balanced(ctx, fixed, lagged)
+      if self.balance.drawn == 'uniform':
+        drawn = jax.random.uniform(ctx.key, q.shape, minval=-1.0)
+      b = jax.lax.stop_gradient(self.balance.scaled(drawn))
     weight = jnp.minimum(jnp.exp(b * gain), WEIGHT_LIMIT)
     sd = jnp.exp(params['log_sd'])[None]
     mean = self.mean(params, batch.obs, b)
@@ -482,8 +486,11 @@ class Offline:
 
   def _balanced(
     self, ctx: Context, fixed: Any, lagged: Any
-  ) -> tuple[Array, Metrics]:
-    """L = mean [temperature log p(u | s) - min Qbar(s, a)], a of the actor."""
+  ) -> tuple[Array, Metrics, Array]:
+    """(L, metrics, drawn u) of the balance model; a is drawn by the actor.
+
+    L = mean [temperature log p(u | s) - min Qbar(s, a)]
+    """
     assert self.balance is not None
     params, obs = ctx.params, ctx.batch.obs
     out = networks.apply(params['balance'], obs)
@@ -501,7 +508,7 @@ class Offline:
     gap = jax.lax.stop_gradient(-logp.mean() - self.balance.entropy)
     loss = (temperature * logp - q).mean()
     loss += jnp.exp(params['log_temperature']) * gap
-    return loss, {'b': self.balance.scaled(u).mean()}
+    return loss, {'b': self.balance.scaled(u).mean()}, u
 
   def fit(self, data: DataSet, key: Array, steps: int) -> tuple[State, Metrics]:
     """The state after so many updates, and metrics [steps]; to be jitted."""

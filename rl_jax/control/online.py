@@ -36,11 +36,13 @@ def train(
   episodes: int,
   horizon: int,
   noise: float = 0.3,
+  offline_start: tuple[State, DataSet] | None = None,
 ) -> tuple[State, Array]:
   """The state after so many episodes, and their returns [episodes].
 
   world_at: share of the training that has passed, from 0 -> the world. After an
   episode come as many updates as it had steps, on all steps so far.
+  offline_start: a learner's state, and its data, to which the steps are added.
   """
   first = world_at(jnp.float32(0.0))
   size = episodes * horizon
@@ -52,6 +54,12 @@ def train(
     next_obs=jnp.zeros((size, S)),
     done=jnp.zeros(size),
   )
+  before = 0
+  if offline_start is not None:
+    before = offline_start[1].size
+    data = jax.tree.map(
+      lambda old, new: jnp.concatenate([old, new]), offline_start[1], data
+    )
 
   def one(carry: Any, number: Array) -> tuple[Any, Array]:
     state, data = carry
@@ -62,11 +70,11 @@ def train(
     rows = offline.transitions(jax.tree.map(lambda x: x[None], steps))
 
     def put(old: Array, new: Array) -> Array:
-      start = number * horizon, *(0,) * (old.ndim - 1)
+      start = before + number * horizon, *(0,) * (old.ndim - 1)
       return jax.lax.dynamic_update_slice(old, new, start)
 
     data = jax.tree.map(put, data, rows)
-    filled = (number + 1) * horizon
+    filled = before + (number + 1) * horizon
 
     def update(state: State, step: Array) -> tuple[State, None]:
       draw = jax.random.fold_in(jax.random.fold_in(now, 1), step)
@@ -75,6 +83,8 @@ def train(
     state, _ = jax.lax.scan(update, state, jnp.arange(horizon))
     return (state, data), steps.reward.sum()
 
-  start = learner.init(data, jax.random.fold_in(key, episodes)), data
-  (state, _), return_E = jax.lax.scan(one, start, jnp.arange(episodes))
+  begun = learner.init(data, jax.random.fold_in(key, episodes))
+  if offline_start is not None:
+    begun = offline_start[0]
+  (state, _), return_E = jax.lax.scan(one, (begun, data), jnp.arange(episodes))
   return state, return_E

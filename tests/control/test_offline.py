@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.control import actors, offline, worlds
+from rl_jax.control import actors, offline, online, worlds
 from rl_jax.control.offline import (
   Advantaged,
   DataSet,
@@ -196,6 +196,54 @@ def test_a_family_of_one_is_a_constant():
   params = learner.init(toward_one(), jax.random.key(0)).params
   b = learner.chosen_b(params, toward_one().obs)
   np.testing.assert_array_equal(b, 10.0)
+
+
+def test_online_the_balance_model_draws_the_coefficients():
+  """E0: with low = high both draws are the same; else the actor differs."""
+
+  def actor_of(**fields):
+    balance = Family(**fields)
+    return fitted(EVERY['FamO2O'].replace(balance=balance, width=16))
+
+  same = {'low': 10.0, 'high': 10.0}
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    actor_of(**same),
+    actor_of(**same, drawn='balance'),
+  )
+  pairs = zip(
+    jax.tree.leaves(actor_of()),
+    jax.tree.leaves(actor_of(drawn='balance')),
+    strict=True,
+  )
+  assert max(float(jnp.abs(a - b).max()) for a, b in pairs) > 1e-5
+
+
+def test_online_steps_are_added_to_those_of_the_data():
+  """E0: the state continues for one update a step."""
+  world = worlds.PointMaze(goals=((2, 4),), start=None)
+  keys = jax.random.split(jax.random.key(0), 6)
+  data = offline.data_set(
+    histories(world, actors.Uniform(space=world.actions), keys, 1, 10)
+  )
+  learner = EVERY['FamO2O'].replace(width=8, batch=4)
+
+  @jax.jit
+  def run(key):
+    start, _ = learner.fit(data, key, 5)
+    after, _ = online.train(
+      lambda passed: world,
+      learner,
+      key,
+      episodes=2,
+      horizon=7,
+      offline_start=(start, data),
+    )
+    return start, after
+
+  start, after = run(jax.random.key(1))
+  assert start.step == 5 and after.step == 5 + 2 * 7
+  assert not jnp.array_equal(start.params['log_sd'], after.params['log_sd'])
 
 
 def test_data_of_histories():

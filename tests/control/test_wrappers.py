@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_jax.control import actors, adapters, online, worlds
+from rl_jax.control.base import Box
 from rl_jax.control.offline import Free, Learned, Offline
 from rl_jax.control.unroll import histories
 from rl_jax.control.wrappers import (
@@ -208,3 +209,26 @@ def test_worlds_of_gymnax_play():
   uniform = actors.Uniform(space=world.actions)
   steps = histories(world, uniform, keys(3), 1, 60)
   assert steps.done.any() and (steps.reward == 1).all()
+
+
+def test_worlds_of_gymnax_with_real_actions_play():
+  """Actions within [-1, 1] drive a car, and observations are finite."""
+  pytest.importorskip('gymnax')
+  world = adapters.from_gymnax('MountainCarContinuous-v0')
+  assert isinstance(world.actions, Box)
+  uniform = actors.Uniform(space=world.actions)
+  steps = histories(world, uniform, keys(2), 1, 20)
+  assert steps.valid.all() and jnp.ptp(steps.obs[..., 0]) > 0
+
+
+def test_worlds_of_xminigrid_play():
+  """A walker in an empty room sees more than one view."""
+  pytest.importorskip('xminigrid')
+  world = adapters.from_xminigrid('MiniGrid-Empty-5x5')
+  uniform = actors.Uniform(space=world.actions)
+  steps = histories(world, uniform, keys(4), 2, 30)
+  assert steps.valid.all()
+  assert (
+    len(np.unique(np.array(steps.obs).reshape(-1, steps.obs.shape[-1]), axis=0))
+    > 1
+  )

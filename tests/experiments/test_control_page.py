@@ -2,9 +2,10 @@
 
 import json
 
+import jax
 import pytest
 
-from experiments.papers.control import page
+from experiments.papers.control import page, policies
 from experiments.papers.control.claims import Claim
 from experiments.papers.control.rows import ROWS
 
@@ -33,6 +34,22 @@ def test_every_row_of_arms_has_the_greedy_player():
     for metric, arms in found['values'].items():
       if 'arms' in metric and found['row'] != 'parl':
         assert 'greedy after one pull each' in arms, found['row']
+
+
+@pytest.mark.parametrize('name', ['relief', 'lamo', 'famo2o_online'])
+def test_rows_measure_what_their_claims_name(name, monkeypatch):
+  """The program of five seeds is traced, and has every metric and arm."""
+  monkeypatch.setattr(
+    policies,
+    'over_seeds',
+    lambda measure, key_S: jax.eval_shape(jax.vmap(measure), key_S),
+  )
+  keys = jax.random.split(jax.random.key(0), 5)
+  found = ROWS[name].measure(keys, 1.0)
+  for claim in ROWS[name].claims:
+    assert {claim.low, claim.high} <= set(found[claim.metric])
+  for arms in found.values():
+    assert {x.shape for x in arms.values()} == {(5,)}
 
 
 def test_verdicts_by_hand():

@@ -1,4 +1,8 @@
-"""PARL (C201): reward learning through the policy that the reward induces."""
+"""PARL (C201): reward learning through the policy that the reward induces.
+
+The policy chooses among arms, and a pair of draws is labelled, with exact
+expectations; there is no grid of states, whose pairs would be trajectories.
+"""
 
 from collections.abc import Callable
 

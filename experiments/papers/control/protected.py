@@ -1,4 +1,8 @@
-"""PROTECTED (C153): a list of policies, and EXP3 that chooses among them."""
+"""PROTECTED (C153): a list of policies, and EXP3 that chooses among them.
+
+Policies are tabular and ascend their exact returns against all attackers of one
+shift, where the published ones are trained by PPO against a learned attacker.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -7,6 +7,7 @@ from experiments.papers.control import (
   exploitation,
   guided,
   histories,
+  lamo,
   masked,
   maze,
   no_regret,
@@ -26,6 +27,7 @@ ROWS: dict[str, Row] = {
   'prdc': maze.PRDC,
   'a2pr': maze.A2PR,
   'famo2o': maze.FAMO2O,
+  'famo2o_online': maze.FAMO2O_ONLINE,
   'search': search.ROW,
   'parl': bilevel.ROW,
   'protected': protected.ROW,
@@ -33,4 +35,5 @@ ROWS: dict[str, Row] = {
   'camel': masked.ROW,
   'oppo': wanted.ROW,
   'relief': relief.ROW,
+  'lamo': lamo.ROW,
 }

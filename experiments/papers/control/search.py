@@ -11,7 +11,7 @@ from rl_jax.control import autoencoder, serene, worlds
 from rl_jax.control.serene import Search, Serene
 from rl_jax.types import Array
 
-STEPS, BUDGET, CHUNK = 40, 20_000, 500  # of a rollout, a run, a chunk
+STEPS, BUDGET, CHUNK = 40, 8_000, 500  # of a rollout, a run, a chunk
 HIDDEN, CODE, EPOCHS = 2, 4, 30
 # Rounds that decide of stagnation: 160 by the published formula, for a budget
 # of 500,000 rollouts.
