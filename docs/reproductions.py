@@ -79,6 +79,9 @@ def page(name: str) -> str:
     f'paper and its code differ this recipe follows the '
     f'{recipe.follows}.'.replace('the paper.', 'paper.'),
     NOTHING if not runs else '',
+    f'**No published numbers.** {recipe.unpublished}.'
+    if recipe.unpublished
+    else '',
     '## Table',
     cells.render(published.cells(name, runs), 'markdown'),
     _list('Left out', [f'`{x}`: {why}' for x, why in recipe.left_out.items()]),

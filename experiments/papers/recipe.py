@@ -236,8 +236,11 @@ class Recipe:
     where nothing of the table can be measured here; missing: column -> why;
     average: the column that the paper calls the average, or '', of the columns
     `averaged`, or of all others.
+  played: column -> samples of a prompt, of columns that a set of the
+    configuration with its name measures by episodes; 0: greedy.
   published: (row, column) -> number as printed, in the paper's own units; rows
     that are in no other field are references, as the model before training.
+  unpublished: why there are no numbers, if there are none.
   protocol: the paper's decoding, in words. prompts: (text, source, licence) of
     each text that the configuration has from a released file.
   follows: the released code or the paper, where they differ; how, in `traps`.
@@ -270,6 +273,8 @@ class Recipe:
   average: str = ''
   averaged: tuple[str, ...] = ()
   missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  played: Mapping[str, int] = dataclasses.field(default_factory=dict)
+  unpublished: str = ''
   left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
   prompts: tuple[tuple[str, str, str], ...] = ()
   hardware: str = ''
@@ -289,9 +294,14 @@ class Recipe:
       raise ValueError(
         f'Recipe.follows = {self.follows!r}: expected one of {FOLLOWS}'
       )
-    for field in ('models', 'published'):
-      if not vars(self)[field]:
-        raise ValueError(f'Recipe.{field} is empty')
+    if not self.models:
+      raise ValueError('Recipe.models is empty')
+    if bool(self.published) == bool(self.unpublished):
+      raise ValueError(
+        'Recipe.published is empty: say why in unpublished'
+        if self.unpublished == ''
+        else 'Recipe.unpublished is of a recipe without published numbers'
+      )
     if not (self.rows or self.measured):
       raise ValueError('Recipe.rows is empty, and so is measured')
     if bool(self.rows) != bool(self.config):
@@ -299,12 +309,13 @@ class Recipe:
     held = {
       *self.evaluation,
       *self.missing,
+      *self.played,
       *((self.average,) * bool(self.average)),
     }
     if held != {*self.columns}:
       raise ValueError(
-        f'Recipe.columns = {self.columns}, but evaluation, missing and average '
-        f'have {sorted(held)}'
+        f'Recipe.columns = {self.columns}, but evaluation, missing, played and '
+        f'average have {sorted(held)}'
       )
     for row, column in self.published:
       if column not in held:
@@ -337,6 +348,12 @@ class Recipe:
     """The files that evaluation reads, each once."""
     read = [one.data for one in self.evaluation.values()]
     return tuple({one.name: one for one in read}.values())
+
+  def samples(self, column: str) -> int:
+    """Samples of a prompt of which a column is the mean; 0: greedy."""
+    if column in self.played:
+      return self.played[column]
+    return self.evaluation[column].samples
 
   @property
   def table_rows(self) -> tuple[str, ...]:

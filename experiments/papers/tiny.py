@@ -22,7 +22,14 @@ from rl_jax.models.files import gguf_import, model_dir
 from rl_jax.models.params import init_params
 from rl_jax.models.tokenizer import HFTokenizer
 from rl_jax.models.transformer import ModelConfig
-from rl_jax.tasks import PreferenceRows, QuestionAnswer, WithTools
+from rl_jax.tasks import (
+  AlfWorld,
+  PreferenceRows,
+  QuestionAnswer,
+  Reworded,
+  WithTools,
+)
+from rl_jax.tasks.environments import alf_world
 
 # (question, answer); written for this package.
 PROBLEMS = (
@@ -71,7 +78,28 @@ TURNS = {
   'rollout.turns.max_observation_tokens': 16,
   'rollout.max_response_tokens': 32,
 }
-_FILES = ('.sources', '.path', '.functions')
+# A household of two places; written for this package.
+GAME = {
+  'first': 'room',
+  'states': {
+    'room': {
+      'text': 'You see a desk 1 and a bed 1. Your task is to: take the pen.',
+      'commands': {
+        'go to desk 1': 'desk',
+        'go to bed 1': 'bed',
+        'help': 'room',
+      },
+    },
+    'bed': {'text': 'The bed is empty.', 'commands': {'go to desk 1': 'desk'}},
+    'desk': {
+      'text': 'On the desk 1 is a pen 1.',
+      'commands': {'go to bed 1': 'bed', 'take pen 1': 'done'},
+    },
+    'done': {'text': 'You have the pen.', 'commands': {}},
+  },
+  'won': ['done'],
+}
+_FILES = ('.sources', '.path', '.functions', '.folder')
 _OF_ROWS = {
   *('model.path', 'rollout.group_size', 'model.lora_rank'),
   *('update.minibatch_rows', 'update.microbatch_rows'),
@@ -110,18 +138,22 @@ def sweep(
     if config.rollout.round_prompts:
       small['rollout.round_prompts'] = 8
     small |= tools(config.task, 'task', where)
+    small |= games(config.task, 'task', where)
     if config.model.lora_rank:
       small['model.lora_rank'] = 2
     by_set = {}
     for i, one in enumerate(config.evaluation.sets):
       path, samples = f'evaluation.sets.{i}', min(one.num_samples, 2)
+      small[f'{path}.num_samples'] = samples
+      by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
+      if one.name in recipe.played:
+        small[f'{path}.limit'] = SIZES['evaluation.num_prompts']
+        continue
       file = where[recipe.evaluation[one.name].data.name]
       inner, _ = settings.rows_of(one.task)
       small[f'{path}.{inner}.sources'] = repr({'test': file})
       small |= tools(one.task, f'{path}.task', where)
-      small[f'{path}.num_samples'] = samples
       small[f'{path}.max_response_tokens'] = 8
-      by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
     for i, average in enumerate(config.evaluation.averages):
       names = [name.partition('/')[0] for name in average.metrics]
       metrics = tuple(by_set[name] for name in names)
@@ -145,6 +177,15 @@ def tools(task: Any, path: str, where: Mapping[str, str]) -> dict[str, str]:
     for name in map(str, task.functions)
   ]
   return {f'{path}.functions': repr(tuple(names))}
+
+
+def games(task: Any, path: str, where: Mapping[str, str]) -> dict[str, str]:
+  """Changes by which a task plays the game that is written here."""
+  if isinstance(task, Reworded):
+    return games(task.task, f'{path}.task', where)
+  if isinstance(task, AlfWorld):
+    return {f'{path}.folder': where['games']}
+  return {}
 
 
 def setting(paper: str, row: Row) -> sweep_runs.Setting:
@@ -194,8 +235,9 @@ def source_of(recipe: Recipe, own: QuestionAnswer | PreferenceRows) -> str:
 
 
 def write(recipe: Recipe, folder: str) -> dict[str, str]:
-  """Writes model and data; name of a source, 'model' or 'documents'."""
+  """Writes model and data; by name of a source, or what else there is."""
   places = {
+    'games': os.path.join(folder, 'games'),
     'model': os.path.join(folder, 'model'),
     'documents': os.path.join(folder, 'documents.jsonl'),
   }
@@ -203,6 +245,10 @@ def write(recipe: Recipe, folder: str) -> dict[str, str]:
     for question, answer in PROBLEMS:
       text = json.dumps({'contents': f'{question}\n{answer}'}) + '\n'
       file.write(text.encode())
+  for split in alf_world.FOLDERS.values():
+    path = os.path.join(places['games'], split, 'pen', alf_world.WRITTEN)
+    with data_files.replaced(path) as file:
+      file.write(json.dumps(GAME).encode())
   if not os.path.exists(places['model']):
     write_model(settings.sizes(recipe.models[0]), places['model'])
   return places | write_data(recipe, folder)

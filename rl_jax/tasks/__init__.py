@@ -3,6 +3,7 @@
 from rl_jax.tasks.base import OUTCOME, Example, Task, TaskTraits, combine
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.described import Described
+from rl_jax.tasks.environments.alf_world import AlfWorld
 from rl_jax.tasks.environments.aviary import Aviary
 from rl_jax.tasks.environments.fenced_calls import FencedCalls
 from rl_jax.tasks.environments.gymnasium_text import GymnasiumText
@@ -49,6 +50,7 @@ from rl_jax.tasks.text_spans import TextSpans
 
 __all__ = [
   'OUTCOME',
+  'AlfWorld',
   'Aviary',
   'ChatTemplate',
   'Countdown',

@@ -13,6 +13,7 @@ from rl_jax.worlds.chain import Chain as Chain
 from rl_jax.worlds.clues import Clues as Clues
 from rl_jax.worlds.coverage import Coverage as Coverage
 from rl_jax.worlds.families import Families as Families
+from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords

@@ -24,6 +24,10 @@ class Reworded(Wrapped):
 
   Before a turn the policy reads the prompt, which has the first observation,
   and one message; turns and messages before are not in its context.
+  chat: whether prompt and messages are those of a user in a conversation; a
+    task that is a conversation stays one.
+  first: a template of what ends the prompt; {observation} is the first one and
+    {actions} what may be done.
   message: a template; {step} is the number of steps so far, {history} a line
     for each of the last `turns` steps, see `line`, {observation} what the
     environment says, {actions} what may be done, if Reply.info has it.
@@ -54,6 +58,8 @@ class Reworded(Wrapped):
   opening: str = '<action>'
   closing: str = '</action>'
   most: int = ranged(30, 1)
+  chat: bool = False
+  first: str = '{observation}'
 
   def __post_init__(self):
     super().__post_init__()
@@ -69,6 +75,7 @@ class Reworded(Wrapped):
         raise ValueError(f'Reworded.task = {name} {what}')
     for field, text, known in (
       ('message', self.message, _FIELDS),
+      ('first', self.first, {'observation', 'actions'}),
       ('line', self.line, {'step', 'observation', 'action'}),
     ):
       unknown = _fields(text) - known
@@ -77,10 +84,9 @@ class Reworded(Wrapped):
           f'Reworded.{field} = {text!r} has {sorted(unknown)}, but only '
           f'{sorted(known)} are known'
         )
-    if '{observation}' not in self.message:
-      raise ValueError(
-        f'Reworded.message = {self.message!r} has no {{observation}}'
-      )
+    for field, text in (('message', self.message), ('first', self.first)):
+      if '{observation}' not in text:
+        raise ValueError(f'Reworded.{field} = {text!r} has no {{observation}}')
     if bool(self.opening) != bool(self.closing):
       raise ValueError(
         f'Reworded.opening = {self.opening!r} with closing = {self.closing!r}: '
@@ -90,7 +96,8 @@ class Reworded(Wrapped):
   @property
   def traits(self) -> TaskTraits:
     """The task's traits; contexts are rewritten."""
-    return dataclasses.replace(super().traits, rewrites=True)
+    own = super().traits
+    return dataclasses.replace(own, rewrites=True, chat=self.chat or own.chat)
 
   def make(self, example: Example) -> 'Telling':
     """An episode that has not started."""
@@ -119,7 +126,10 @@ class Telling(Environment):
     """The task's, with what may be done."""
     reply = self._environment.reset(seed)
     self._observation = str(reply.observation)
-    return reply
+    text = self._task.first.format(
+      observation=self._observation, actions=', '.join(_actions(reply))
+    )
+    return dataclasses.replace(reply, observation=text)
 
   def step(self, action: str) -> Reply:
     """The task's reply, in the words of the message."""

@@ -11,7 +11,8 @@ from rl_jax.planning import targets
 # Whose settings of memory are chosen for their pods.
 FITTED = (
   *('bleuberi', 'dapo', 'disco', 'dr_grpo', 'entropy_mechanism'),
-  *('ghpo', 'gspo_empo', 'nft', 'search_r1', 'simplerl_zoo'),
+  *('ghpo', 'gigpo', 'gspo_empo', 'nft', 'ragen', 'search_r1'),
+  *('simplerl_zoo',),
   *('simpo', 'spiral', 'spo_segments', 'thinkless', 'toolrl'),
   *('torl', 'tulu3_rlvr', 'verl_baselines'),
 )

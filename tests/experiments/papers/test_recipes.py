@@ -85,7 +85,8 @@ def test_every_row_is_a_configuration(paper, row):
   assert config.model.config == settings.sizes(model)
   measured = recipe_lib.protocol(paper, row)
   config_lib.validate(measured)
-  assert [one.name for one in measured.evaluation.sets] == [*recipe.evaluation]
+  sets = [one.name for one in measured.evaluation.sets]
+  assert sets == [*recipe.evaluation, *recipe.played]
 
 
 def test_one_name_of_data_is_one_file():
@@ -312,7 +313,8 @@ def run_in_miniature(paper, row, folder):
   (ours,) = [x for x in found if x[:2] == [row, 'ours']]
   recipe = recipe_lib.load(paper)
   numbers = dict(zip(found[0], ours, strict=True))
-  columns = () if recipe.evaluated else tuple(recipe.evaluation)
+  measured = (*recipe.evaluation, *recipe.played)
+  columns = () if recipe.evaluated else measured
   for column in columns:
     assert 0.0 <= float(numbers[column].split()[0]) <= 100.0
   if paper == 'dapo':  # the same protocol on a policy, not trained
