@@ -31,6 +31,11 @@ class Sampler:
     """Samples of a prompt."""
     return self._collector.group_size
 
+  @property
+  def num_prompts(self) -> int:
+    """Prompts of a generation round."""
+    return self._collector.num_prompts
+
   def fits(self, example: Any) -> bool:
     """Returns whether the prompt of a changed example is short enough."""
     return self._collector.prompts.fits(example)

@@ -23,8 +23,9 @@ class RubricScaffold(OwnContexts):
   trained under the prompt without criteria. With `corrected` ratios divide by
   the probability under the prompt that drew the row; else by that without
   criteria, as GRPO on those rows does, which costs a forward pass. Later
-  rollouts have the share of the last one. The task writes `rubric` and
-  `with_rubric`.
+  rollouts have the share of the last one; every round of dynamic sampling
+  counts as a rollout. A prompt that is too long with its criteria shows none.
+  The task writes `rubric` and `with_rubric`.
   Source: RuscaRL, vllm_rollout_spmd.py (by a digest of the code); which
   probability divides is ours.
   """
@@ -71,7 +72,7 @@ class RubricScaffold(OwnContexts):
   def contexts(self, examples: Any, sampler: Any) -> list[Any]:
     """The examples with the criteria of each sample."""
     count, task = sampler.group_size, sampler.task
-    rollout = 1 + sampler.next_serial // len(examples)
+    rollout = 1 + sampler.next_serial // sampler.num_prompts
     found = []
     for place, example in enumerate(examples):
       items = task.rubric(example)
@@ -79,7 +80,8 @@ class RubricScaffold(OwnContexts):
         size = round(self._share(rollout, sample, count) * len(items))
         serial = sampler.next_serial + place
         own = _drawn(items, size, (serial, sample))
-        found.append(task.with_rubric(example, own) if own else example)
+        shown = task.with_rubric(example, own) if own else example
+        found.append(shown if sampler.fits(shown) else example)
     return found
 
   def extend(

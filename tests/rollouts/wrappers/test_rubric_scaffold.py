@@ -48,10 +48,14 @@ def test_the_share_falls_over_the_group():
   assert RubricScaffold()._share(900, 0, 8) == pytest.approx(0.0)
 
 
-def sampler(task, serial=0, group_size=3):
+def sampler(task, serial=0, longest=99):
   """The attributes of a sampler that a wrapper reads."""
   return types.SimpleNamespace(
-    task=task, next_serial=serial, group_size=group_size
+    task=task,
+    next_serial=serial,
+    group_size=3,
+    num_prompts=2,
+    fits=lambda example: len(example.prompt) <= longest,
   )
 
 
@@ -73,6 +77,20 @@ def test_contexts_show_as_many_criteria():
   later = piece.contexts(examples, sampler(task, serial=400))
   assert [x is y for x, y in zip(later, again, strict=True)].count(True) == 2
   assert all(x is examples[i // 3] for i, x in enumerate(later))
+  short = piece.contexts(examples, sampler(task, longest=7))
+  assert [len(x.prompt) for x in short] == [3, 7, 3] * 2
+
+
+def test_parts_of_a_rollout_have_the_same_share():
+  """One of two prompts at a time, in the 31st of 100 rollouts: none."""
+  task = RubricTopics()
+  piece = RubricScaffold(rollouts=100)
+  example = task.example('train', 0)
+  for serial in (60, 61):
+    found = piece.contexts([example], sampler(task, serial=serial))
+    assert all(x is example for x in found)
+  early = piece.contexts([example], sampler(task, serial=9))
+  assert len(early[0].prompt) == 13
 
 
 def test_tasks_without_criteria_and_episodes_are_refused():
