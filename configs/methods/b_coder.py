@@ -15,8 +15,8 @@ Pieces: DuelingQ(stage='residual', alpha=1.0, advantage_coef=0.1,
   likelihood_coef=0.5); TokenMean(); ConservativeTarget(gamma=1.0, cap=1.0)
 Headline: APPS pass@1 2.30, pass@5 3.80 (CodeRL 2.20, 3.10).
 Evidence: reconstructed from the text; code not looked for.
-Paper and code: there the encoder is shared and frozen; programs are not ranked
-  by r + gamma V - Q here.
+Paper and code: there the encoder is shared and frozen. Programs are ranked by
+  experiments.papers.worlds.ranked_programs.
 Command: python -m experiments.train --config=configs/worlds/bracket_programs.py
   --method=b_coder --set=method.losses.DuelingQ.alpha=0.1
   --set=model.path=runs/bracket_values

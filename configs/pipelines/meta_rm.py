@@ -1,9 +1,9 @@
 """MetaRM: a reward model that keeps separating a policy's samples.
 
 A reward model learns from 1,000 comparisons of random texts, a policy
-maximises it for 60 iterations, and two rounds follow: a reward model learns
+maximises it for 60 iterations, and two rounds follow: the reward model learns
 from the same comparisons again, beside four samples of the last policy each,
-and a policy maximises that. `meta` takes the gradient of the comparisons at
+and a policy maximises it. `meta` takes the gradient of the comparisons at
 parameters moved to a larger spread of the samples, `plain` at the parameters
 themselves. Both are judged on pairs of samples of the last policies, by the
 rule, and on random texts.
@@ -69,8 +69,10 @@ def _round(kind: str) -> tuple[Stage, ...]:
       name=model,
       flags=(
         *(*_CONFIG, '--method=reward_model@meta', '--set=iterations=100'),
+        f'--set=model.path={{{model}}}',
         f"--set=task=PreferenceRows(path='{{{rows}}}.jsonl')",
-        '--set=rollout.group_size=6',
+        # A sample that the limit has cut is closed by an end token.
+        *('--set=rollout.group_size=6', '--set=rollout.max_response_tokens=14'),
         f'--set=method.losses.SampleSpread.step={KINDS[kind]}',
       ),
     ),
@@ -95,5 +97,7 @@ def get_stages() -> tuple[Stage, ...]:
     _rows('random', 'random'),
   )
   body = tuple(stage for kind in KINDS for stage in _round(kind))
-  first = {f'policy_{kind}': 'policy' for kind in KINDS}
+  first = {
+    f'{name}_{kind}': name for kind in KINDS for name in ('policy', 'model')
+  }
   return unrolled(start, body, ROUNDS, first)

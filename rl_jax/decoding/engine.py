@@ -70,8 +70,8 @@ class Engine:
     (playing, live_B on the host) -> playing, with fewer slots if rows that are
     not live never continue. None without a TurnConfig. slots: programs of
     episodes whose rows do not wait for each other, None: there are none.
-  variant: (further transforms, new_tokens) -> the engine with them after its
-    own; new_tokens as in EngineConfig, None: as it is.
+  variant: (further transforms, new_tokens, group_size) -> the engine with them
+    after its own; the others as in EngineConfig, None: as they are.
   drafts: what speculative decoding keeps from call to call.
   """
 
@@ -112,7 +112,7 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
   """drafts: their state, which variants share."""
 
   @functools.cache
-  def variant(transforms, fewer=None):
+  def variant(transforms, fewer=None, group_size=None):
     more = (*sampling.transforms, *transforms)
     return _engine(
       model,
@@ -120,6 +120,7 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
       dataclasses.replace(
         config,
         new_tokens=fewer or config.new_tokens,
+        group_size=group_size or config.group_size,
         turns=None,
         free_turns=False,
       ),

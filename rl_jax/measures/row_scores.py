@@ -1,6 +1,6 @@
 """Losses of recorded rows under a model, and steps of its output layer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import functools
 from typing import Any
 
@@ -9,9 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.data.recorded import RecordedSet, recorded_rows
+from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import states_before
 from rl_jax.learning.statistics import Forward
 from rl_jax.models import heads, transformer
+from rl_jax.pieces.ops.returns import next_kept
+from rl_jax.pieces.statistics.greedy_gap import GreedyGap
 from rl_jax.types import Array, Trajectories
 
 Loaded = tuple[transformer.ModelConfig, Any, Any]  # model, params, tokenizer
@@ -85,17 +88,52 @@ def output_norm(model: transformer.ModelConfig, params: Any) -> float:
   return float(np.linalg.norm(np.asarray(params['model'][name], np.float64)))
 
 
+def ranking_scores(
+  model: transformer.ModelConfig,
+  params: Any,
+  traj: Trajectories,
+  *,
+  alpha: float,
+  gamma: float,
+) -> dict[str, Array]:
+  """score: sum_t r_t of the rewards that make Q a solution, logp: sum_t log pi,
+  each [B].
+
+    r_t = Q(s_t, a_t) - gamma V(s_{t+1}),  Q = V + alpha (log pi - max log pi)
+
+  V is the sum of the outputs of the value head, 0 after the last trained token.
+  With gamma 1 it is V(s_0) + sum_t A_t. Source: "B-Coder: Value-Based Deep
+  Reinforcement Learning for Program Synthesis", section 5, from the text, in
+  the practical form of the inverse operator.
+  """
+  gap = GreedyGap()
+  needs = {statistics.LOGP, statistics.VALUE_HEADS, gap}
+  forward = Forward(model=model)
+  stats = statistics.token_statistics(forward, params, traj, needs)
+  value_BT = stats[statistics.VALUE_HEADS].sum(axis=-1)
+  next_BT = next_kept(value_BT, traj.mask_BT)
+  reward_BT = value_BT + alpha * stats[gap.name] - gamma * next_BT
+  return {
+    'score': (reward_BT * traj.mask_BT).sum(1),
+    'logp': (stats[statistics.LOGP] * traj.mask_BT).sum(1),
+  }
+
+
 _SCORERS = {'losses': row_losses, 'gradients': output_gradients}
 
 
 def score_rows(
-  loaded: Loaded, task: Any, limits: tuple[int, int], kind: str, batch_size: int
+  loaded: Loaded,
+  task: Any,
+  limits: tuple[int, int],
+  kind: str | Callable[..., dict[str, Array]],
+  batch_size: int,
 ) -> Mapping[str, np.ndarray]:
   """Arrays [n] of all rows of the train split, in their order.
 
   limits: tokens of a prompt and of a response; a longer one is an error that
-  names its row. kind: 'losses' or 'gradients'. Only the first response of a row
-  counts.
+  names its row. kind: 'losses', 'gradients', or a function (model, params,
+  traj) -> arrays [B]. Only the first response of a row counts.
   """
   model, params, tokenizer = loaded
   rows = RecordedSet(
@@ -106,7 +144,8 @@ def score_rows(
     max_response_tokens=limits[1],
     num_responses=1,
   )
-  scorer = jax.jit(functools.partial(_SCORERS[kind], model))
+  function = _SCORERS[kind] if isinstance(kind, str) else kind
+  scorer = jax.jit(functools.partial(function, model))
   parts = []
   for start in range(0, len(rows), batch_size):
     own = np.arange(start, min(start + batch_size, len(rows)))

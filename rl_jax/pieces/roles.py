@@ -469,6 +469,15 @@ class RolloutWrapper(Piece):
     """
     return type(self).extend is not RolloutWrapper.extend
 
+  def contexts(self, examples: Any, sampler: Any) -> Any:
+    """The examples from whose prompts the samples are drawn, G of each prompt
+    in turn; None: every sample is drawn from the prompt of its group.
+
+    A sample is under the prompt of its group in all that follows; it is
+    foreign where the example is another one.
+    """
+    del examples, sampler
+
   def begin(self, traj: Trajectories, sampler: Any) -> Trajectories:
     """Rows with what they hold before they are sampled."""
     del sampler

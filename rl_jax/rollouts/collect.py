@@ -174,6 +174,8 @@ class Collector:
     """mesh: what is sampled goes there; None: it stays on the engine's."""
     self._rollout, self.engine, self._score = rollout, engine, score
     self.prompts, self.task = prompts, prompts.task
+    self.group_size = rollout.group_size
+    self.num_prompts = rollout.generated_prompts
     self.selector, self.key = selector, key
     self.runner = judging.runner
     self._learned, self._judges = judging.learned, judging.judges

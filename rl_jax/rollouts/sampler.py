@@ -26,6 +26,16 @@ class Sampler:
     self.memory = collector.selector.memory
     self.examples = []  # of the rows that `start` is beginning
 
+  @property
+  def group_size(self) -> int:
+    """Samples of a prompt."""
+    return self._collector.group_size
+
+  @property
+  def num_prompts(self) -> int:
+    """Prompts of a generation round."""
+    return self._collector.num_prompts
+
   def fits(self, example: Any) -> bool:
     """Returns whether the prompt of a changed example is short enough."""
     return self._collector.prompts.fits(example)
@@ -43,12 +53,50 @@ class Sampler:
     piece: a rollout piece that may begin the rows.
     """
     self.examples = examples
+    contexts = None if piece is None else piece.contexts(examples, self)
+    if contexts is not None:
+      return self.each(contexts, arrays, examples)
     traj = self._collector.engine.start(
       *arrays, self.next_serial, self._policy_version
     )
     if piece is not None:
       traj = piece.begin(traj, self)
     return self._generate(traj, examples, transforms)
+
+  def each(
+    self, contexts: list[Any], arrays: list[np.ndarray], examples: list[Any]
+  ) -> Trajectories:
+    """A response to each context, as rows of the prompts of the examples.
+
+    contexts: G for each prompt in turn; those that are the example itself give
+    the tokens that the prompt would have given (E2). arrays: encoded prompts.
+    """
+    count = len(contexts) // len(examples)
+    own = [example for example in examples for _ in range(count)]
+    foreign_B = np.asarray(
+      [a is not b for a, b in zip(contexts, own, strict=True)], np.float32
+    )
+    collector = self._collector
+    engine = collector.engine.variant((), None, 1)
+    traj = engine.start(
+      *collector.prompts.arrays(contexts),
+      self.next_serial,
+      self._policy_version,
+    )
+    traj = self.run_rows(_numbered, traj, np.int32(count))
+    self.next_serial += len(examples)
+    traj = collector.runner.play(
+      engine, self._params, traj, collector.key, contexts
+    )
+    return self.run(_in_groups, traj, *arrays, foreign_B)
+
+  def sample_each(
+    self, contexts: list[Any], examples: list[Any], indices: np.ndarray
+  ) -> tuple[Trajectories, Round]:
+    """Verified responses to contexts, see each."""
+    arrays = self._collector.prompts.arrays(examples)
+    traj = self.each(contexts, arrays, examples)
+    return self._collector.verify(traj, examples, indices)
 
   def sample(
     self, examples: list[Any], indices: np.ndarray, transforms: tuple = ()
@@ -130,6 +178,30 @@ class Sampler:
     return collector.runner.play(
       engine, self._params, traj, collector.key, examples, **more
     )
+
+
+def _numbered(traj: Trajectories, count: Any) -> Trajectories:
+  """Groups of one row with the numbers of groups of `count` rows."""
+  first, row_B = traj.row_id_B2[0, 0], jnp.arange(len(traj.row_id_B2))
+  ids_B2 = jnp.stack([first + row_B // count, row_B % count], axis=1)
+  return traj.replace(row_id_B2=ids_B2.astype(jnp.int32))
+
+
+def _in_groups(
+  traj: Trajectories,
+  prompt_NP: Any,
+  mask_NP: Any,
+  id_N: Any,
+  foreign_B: Any,
+) -> Trajectories:
+  """Groups of one row as rows of these prompts."""
+  return traj.replace(
+    prompt_NP=prompt_NP,
+    prompt_mask_NP=mask_NP,
+    prompt_id_N=id_N,
+    group_size=len(traj.row_id_B2) // len(prompt_NP),
+    extras={**traj.extras, 'foreign_B': foreign_B},
+  )
 
 
 def _as_own(traj: Trajectories) -> Trajectories:

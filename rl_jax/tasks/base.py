@@ -173,6 +173,9 @@ OPTIONAL = (
   'hinted',
   'hinted_by',
   'with_examples',
+  'rubric',
+  'with_rubric',
+  'criticised',
   'device_answers',
   'reward_device',
   'row_inputs_device',
@@ -280,6 +283,18 @@ class Task(user_modules.NamesCode, abc.ABC):
   ) -> Example:
     """The example after solved ones, each with its response."""
     raise self._lacks('with_examples')
+
+  def rubric(self, example: Example) -> tuple[str, ...]:
+    """The criteria by which responses are graded."""
+    raise self._lacks('rubric')
+
+  def with_rubric(self, example: Example, items: Sequence[str]) -> Example:
+    """The example whose prompt shows these criteria."""
+    raise self._lacks('with_rubric')
+
+  def criticised(self, example: Example, response: str) -> Example:
+    """The example whose prompt shows a response and a critique of it."""
+    raise self._lacks('criticised')
 
   def task_of(self, example: Example) -> 'Task':
     """The task that the example comes from, of several."""

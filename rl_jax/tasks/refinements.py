@@ -35,6 +35,8 @@ class Refinements(JoinedTexts):
     'hinted',
     'hinted_by',
     'with_examples',
+    'with_rubric',
+    'criticised',
   )
   num_recorded = 1
 

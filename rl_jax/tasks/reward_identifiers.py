@@ -29,6 +29,7 @@ class RewardIdentifiers(wrapped.Wrapped):
   # They read prompts that have no marks.
   not_passed: ClassVar[tuple[str, ...]] = (
     *('hinted', 'hinted_by', 'with_examples', 'reward_device'),
+    *('with_rubric', 'criticised'),
     *('device_answers', 'make'),
   )
 

@@ -100,6 +100,15 @@ class Wrapped(Task, is_base=True):
   ) -> Example:
     return self.inner.with_examples(example, solved)
 
+  def rubric(self, example: Example) -> tuple[str, ...]:
+    return self.inner.rubric(example)
+
+  def with_rubric(self, example: Example, items: Sequence[str]) -> Example:
+    return self.inner.with_rubric(example, items)
+
+  def criticised(self, example: Example, response: str) -> Example:
+    return self.inner.criticised(example, response)
+
   def task_of(self, example: Example) -> Task:
     """The task of the example, if there are several."""
     found = self.inner.task_of(example)

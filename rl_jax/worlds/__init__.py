@@ -10,11 +10,17 @@ from rl_jax.worlds.boxes import Boxes as Boxes
 from rl_jax.worlds.bracket_programs import BracketPrograms as BracketPrograms
 from rl_jax.worlds.calculator_sums import Calculator as Calculator
 from rl_jax.worlds.chain import Chain as Chain
+from rl_jax.worlds.circular_taste import CircularTaste as CircularTaste
 from rl_jax.worlds.clues import Clues as Clues
 from rl_jax.worlds.coverage import Coverage as Coverage
+from rl_jax.worlds.criticised_families import (
+  CriticisedFamilies as CriticisedFamilies,
+)
 from rl_jax.worlds.families import Families as Families
 from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
+from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
+from rl_jax.worlds.guessing_games import Wordle as Wordle
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
@@ -33,6 +39,7 @@ from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
 from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
+from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

@@ -72,3 +72,43 @@ def test_capped_logits_are_refused(tiny):
   model = dataclasses.replace(tiny.CFG, logit_cap=30.0)
   with pytest.raises(ValueError, match='capped at 30.0'):
     row_scores.output_norm(model, tiny.params())
+
+
+def test_ranking_scores_by_hand(monkeypatch):
+  """V 0.5, 0.2; A = alpha (-1, 0): 0.5 - 0.1 - 0.9 0.2, then 0.2: 0.42."""
+  stats = {
+    'logp': jnp.array([[-1.5, -0.3, 9.0]]),
+    'value_heads': jnp.array([[[0.3, 0.2], [0.2, 0.0], [7.0, 7.0]]]),
+    'drawn_gap': jnp.array([[-1.0, 0.0, 9.0]]),
+  }
+  monkeypatch.setattr(
+    row_scores.statistics, 'token_statistics', lambda *_: stats
+  )
+
+  class Rows:
+    mask_BT = jnp.array([[1.0, 1.0, 0.0]])  # the third place is padding
+
+  def score(alpha, gamma):
+    found = row_scores.ranking_scores(
+      None, None, Rows, alpha=alpha, gamma=gamma
+    )
+    np.testing.assert_allclose(found['logp'], [-1.8], rtol=1e-6)
+    return float(found['score'][0])
+
+  assert score(0.1, 0.9) == pytest.approx(0.42, abs=1e-6)
+  # Without a discount the values of later states cancel.
+  assert score(0.1, 1.0) == pytest.approx(0.5 - 0.1, abs=1e-6)
+  assert score(0.5, 1.0) == pytest.approx(0.5 - 0.5, abs=1e-6)
+
+
+def test_ranking_scores_of_a_model(tiny):
+  """E1: log-probs are those of `row_losses`, and padding changes nothing."""
+  params, traj = tiny.params(), tiny.rollout()
+  found = row_scores.ranking_scores(
+    tiny.CFG, params, traj, alpha=0.5, gamma=0.9
+  )
+  nll = row_scores.row_losses(tiny.CFG, params, traj)
+  np.testing.assert_allclose(
+    found['logp'], -nll['nll'] * nll['tokens'], rtol=1e-4
+  )
+  assert np.isfinite(found['score']).all()

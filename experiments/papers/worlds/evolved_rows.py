@@ -82,7 +82,9 @@ def rewritten(prompt: str, seed: int) -> str:
 
 
 def grown(pool: Sequence[Row], written: Sequence[Row]) -> list[Row]:
-  """The pool and the new well-formed prompts of a log, in its order."""
+  """The pool and the new well-formed prompts of a log, in its order, each
+  once.
+  """
   found = {row['prompt']: row for row in pool}
   for sample in written:
     row = row_of(sample['response'], sample['prompt'])
@@ -95,7 +97,8 @@ def batch(pool: Sequence[Row], written: Sequence[Row], seed: int) -> list[Row]:
   """The new prompts of a log, and as many of the pool, drawn; of a log without
   new ones the pool.
   """
-  new = grown(pool, written)[len(pool) :]
+  known = {row['prompt'] for row in pool}
+  new = [row for row in grown(pool, written) if row['prompt'] not in known]
   places = np.random.default_rng(seed).permutation(len(pool))
   own = sorted(places[: len(new)] if new else places)
   return [*new, *(pool[place] for place in own)]

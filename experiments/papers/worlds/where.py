@@ -193,6 +193,9 @@ NOWHERE = {
   'nash_ema': 'changes the opponent that samples: on rows it is Nash-MD',
   'cures': 'chunks of samples are drawn in a rollout, and weights follow the '
   'rewards, of which a start has none (configs/worlds/families.py)',
+  'critique_grpo': 'reads critiques, which are of prompts that '
+  'configs/worlds/criticised_families.py has',
+  'rusca_rl': 'reads criteria (configs/worlds/rubric_topics.py)',
   'pcl': 'the values of prompts follow the rewards, of which a start without '
   'training has none (configs/worlds/graded.py)',
   'rule_reasoner': 'shares follow the rewards of domains, of which a start '

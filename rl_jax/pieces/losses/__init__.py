@@ -42,6 +42,9 @@ from rl_jax.pieces.losses.path_consistency import (
 from rl_jax.pieces.losses.ppo_clip import PPOClip as PPOClip
 from rl_jax.pieces.losses.reinforce import Reinforce as Reinforce
 from rl_jax.pieces.losses.sapo import SAPO as SAPO
+from rl_jax.pieces.losses.shaped_probability import (
+  ShapedProbability as ShapedProbability,
+)
 from rl_jax.pieces.losses.step_labels import StepLabels as StepLabels
 from rl_jax.pieces.losses.step_regression import (
   StepRegression as StepRegression,

@@ -5,6 +5,9 @@ from rl_jax.rollouts.wrappers.beside_record import BesideRecord as BesideRecord
 from rl_jax.rollouts.wrappers.candidate_steps import (
   CandidateSteps as CandidateSteps,
 )
+from rl_jax.rollouts.wrappers.critique_refinement import (
+  CritiqueRefinement as CritiqueRefinement,
+)
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset as DatasetReset
 from rl_jax.rollouts.wrappers.easier_prompts import (
   EasierPrompts as EasierPrompts,
@@ -17,6 +20,9 @@ from rl_jax.rollouts.wrappers.guided import HintGuided as HintGuided
 from rl_jax.rollouts.wrappers.opponent import Opponent as Opponent
 from rl_jax.rollouts.wrappers.reflected_clones import (
   ReflectedClones as ReflectedClones,
+)
+from rl_jax.rollouts.wrappers.rubric_scaffold import (
+  RubricScaffold as RubricScaffold,
 )
 from rl_jax.rollouts.wrappers.segment_tree import SegmentTree as SegmentTree
 from rl_jax.rollouts.wrappers.segment_values import (

@@ -43,6 +43,9 @@ def test_a_batch_has_as_many_old_prompts_as_new_ones():
   assert [row['prompt'] for row in found[:1]] == ['c 4 5=']
   assert len(found) == 2 and found[1] in POOL
   assert evolved.batch(POOL, written('nonsense'), 0) == POOL
+  twice = [*POOL, POOL[0]]  # a pool of drawn prompts may have one twice
+  assert evolved.batch(twice, written('c 4 5='), 0)[0]['prompt'] == 'c 4 5='
+  assert evolved.grown(twice, []) == POOL
 
 
 def test_lessons_are_rewritings_whose_outcomes_differ():

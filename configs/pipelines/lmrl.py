@@ -1,0 +1,47 @@
+"""LMRL-Gym's games in small: cloning of a weak player, then PPO.
+
+In Wordle and in twenty questions a policy is cloned from 2,000 episodes of a
+player that says anything in half of its turns (200 steps), and then learns by
+PPO with rewards and values of turns for 60 iterations of 128 episodes.
+Command: python -m experiments.pipeline --pipeline=lmrl --workdir=runs/lmrl
+Cost: about five minutes of a CPU core.
+Claim: the return of sampled episodes is higher after PPO than after cloning,
+  in both games.
+Expected: see experiments/papers/worlds/README.md.
+Source: Abdulhai et al., "LMRL Gym: Benchmarks for Multi-Turn Reinforcement
+  Learning with Language Models", 2023; words, objects and sizes are ours. Its
+  chess needs an engine, its other games a language model as the other side.
+"""
+
+from experiments.pipelines.stages import Stage
+
+GAMES = {'wordle': 'wordle', 'questions': 'twenty_questions'}
+
+
+def _stages(name: str, world: str) -> tuple[Stage, ...]:
+  config = f'--config=configs/worlds/{world}.py'
+  return (
+    Stage(
+      name=f'{name}_bc',
+      flags=(
+        *(f'{config}@recorded', '--method=sft', '--workdir={out}'),
+        *('--set=iterations=200', '--set=optimizer.learning_rate=2e-3'),
+        '--set=evaluation.every=200',
+      ),
+    ),
+    Stage(
+      name=f'{name}_ppo',
+      flags=(
+        *(config, '--method=turn_ppo', '--workdir={out}'),
+        *('--set=model.value_head=True', f'--set=model.path={{{name}_bc}}'),
+        '--set=evaluation.every=60',
+      ),
+    ),
+  )
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """A clone and a policy for each game."""
+  return tuple(
+    stage for name, world in GAMES.items() for stage in _stages(name, world)
+  )
