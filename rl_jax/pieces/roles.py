@@ -231,6 +231,8 @@ class GroupFilter(_OncePerRollout):
   """Weights [N] of whole groups, 0 to drop one."""
 
   role: ClassVar[str] = 'group_filter'
+  # Whether the weight of a group depends on the others of the rollout.
+  compares_groups: ClassVar[bool] = False
 
 
 class Pairs(_OncePerRollout):

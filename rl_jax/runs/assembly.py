@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from absl import logging
+from etils import epath
 import jax
 
 from rl_jax import config as config_lib
@@ -16,9 +17,10 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
-from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.journal import FOLDER, NumberedCalls
 from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
@@ -342,18 +344,19 @@ def make_runner(
   config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
-  what = ''
+  what, writer = '', writer or sole_writer()
+  closings = ClosingJournal(workdir and epath.Path(workdir) / FOLDER, writer)
   if not settings.workers:
     workdir = None  # no time limit: calls can be repeated
   elif workdir is not None:
     what = _judging(config, files or {})
-  journal = _journal(settings, pool, workdir, what, writer or sole_writer())
+  journal = _journal(settings, pool, workdir, what, writer)
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
   kind = EpisodeRunner
   if config.rollout.episodes == SLOTS:
-    kind = SlotRunner
+    kind = functools.partial(SlotRunner, closings=closings)
     if processes.count() > 1:
       raise ValueError(
         f"rollout.episodes = 'slots' in {processes.count()} processes: they "
