@@ -48,6 +48,15 @@ class SlotPrograms:
   widths: tuple[int, ...] = ()
   exact: bool = True
 
+  def tried(self, traj: Trajectories) -> tuple[int, ...]:
+    """The numbers of slots of a shard that `settle` compares, the most first.
+
+    Each has its own two programs. traj: rows of the mesh in force, or shapes.
+    """
+    total = traj.length_B.shape[0]
+    shards = layout.parts(traj.num_prompts, 'sampled_rows')
+    return _widths(total // shards, self.slots, shards, self.most_widths)
+
   def settle(
     self, params: Any, traj: Trajectories, key: jax.Array, most: int
   ) -> None:
@@ -60,7 +69,7 @@ class SlotPrograms:
       return
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    tried = _widths(total // shards, self.slots, shards, self.most_widths)
+    tried = self.tried(traj)
 
     def probe(width, rows):
       self.widths = (width,)

@@ -24,7 +24,8 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 SERIALS = 64  # of a file of answers
-JOURNAL = 'rl_jax.verification.journal:JournaledPool'
+JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
+REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
 # Of a process: the calls of `ask` that open the first prompts of training, and
@@ -116,13 +117,18 @@ def faults(episodes: bool = False) -> list[Fault]:
 
 
 def _rewards() -> list[tuple]:
-  """Points in the journal of rewards."""
+  """Points in the journal of rewards.
+
+  Between an outcome and its line, in the line, between the line and its use.
+  """
   points = [
-    ('_append', 4, 'half'),
-    ('mark', 2, 'after'),
-    ('reward', 4, 'after'),
+    (f'{JOURNAL}.add', 40, 'before'),
+    (f'{JOURNAL}._append', 50, 'half'),
+    (f'{JOURNAL}._append', 45, 'after'),
+    (f'{REWARDS}.mark', 2, 'after'),
+    (f'{REWARDS}.reward', 4, 'after'),
   ]
-  return [('journal', f'{JOURNAL}.{name}', *more) for name, *more in points]
+  return [('journal', *point) for point in points]
 
 
 def _turns() -> list[tuple]:
@@ -132,8 +138,8 @@ def _turns() -> list[tuple]:
   """
   ask = f'{ANSWERS}:NumberedCalls.ask'
   pool = 'rl_jax.verification.sessions:SessionPool.poll'
-  add, used = f'{ANSWERS}:AnswerJournal.add', f'{ANSWERS}:JournaledCalls.poll'
-  line = f'{ANSWERS}:AnswerJournal._append'
+  add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
+  line = f'{JOURNAL}._append'
   opens = 'rl_jax.episodes.beginnings:open_all'
   turns = range(_FIRST_TURN, _FIRST_TURN + 3)
   points = [
@@ -181,13 +187,10 @@ def _half(owner: object, arguments: Sequence) -> None:
   if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
     name, rows = arguments
     file, line = owner._files[name]._file, json.dumps(rows[-1])
-  else:  # _append(line) of a journal
+  else:  # AnswerJournal._append(line)
     line = json.dumps(arguments[0])
-    if isinstance(arguments[0].get('of'), list):  # of an AnswerJournal
-      number = arguments[0]['of'][0] // SERIALS
-      file = owner._files.get(number) or owner._opened(number)
-    else:
-      file = owner._file
+    number = arguments[0]['of'][0] // SERIALS
+    file = owner._files.get(number) or owner._opened(number)
   file.write(line[: len(line) // 2].encode())
   file.flush()
 
@@ -245,28 +248,36 @@ def time_out_once(workdir: pathlib.Path) -> None:
   So do calls of environments. Whether a beginning does depends on its seed, not
   on the call: a process that continues asks for beginnings that others knew.
   """
-  from rl_jax.episodes.journal import AnswerJournal, NumberedCalls
-  from rl_jax.verification.journal import JournaledPool
+  from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
+  from rl_jax.verification.numbered_rewards import NumberedRewards
   from rl_jax.verification.pool import Outcome, VerifierPool
   from rl_jax.verification.sessions import Answer, SessionPool
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
   reward, poll = VerifierPool.reward, SessionPool.poll
-  journaled_reward = JournaledPool.reward
-  ask, add = NumberedCalls.ask, AnswerJournal.add
+  numbered_reward = NumberedRewards.reward
+  ask, keep = NumberedCalls.ask, JournaledCalls.keep
   name = None  # of a sample of the call that is made
 
   def is_late(sample):
     one = name(sample)
     return one not in seen and zlib.crc32(one.encode()) % 8 == 0
 
-  def slow_reward(self, examples, responses):
-    late = list(map(is_late, range(len(examples))))
-    outcomes = reward(self, examples, responses)
+  def slow_reward(self, examples, responses, *more):
+    if not more:  # not of a journal
+      return reward(self, examples, responses)
+    known, heard = more
+    late = {place for place in range(len(examples)) if is_late(place)}
+    late -= known.keys()
     failed = Outcome(None, 'timeout', 'killed after a while')
-    pairs = zip(late, outcomes, strict=True)
-    return [failed if slow else outcome for slow, outcome in pairs]
+
+    def late_heard(place, outcome, queued, ran):
+      heard(place, failed if place in late else outcome, queued, ran)
+      note([place])
+
+    outcomes = reward(self, examples, responses, known, late_heard)
+    return [failed if n in late else one for n, one in enumerate(outcomes)]
 
   def slow_poll(self, timeout):
     failed = Answer(None, 'timeout', 'killed after a while')
@@ -281,12 +292,10 @@ def time_out_once(workdir: pathlib.Path) -> None:
     with marks.open('a') as file:
       file.write(''.join(f'{one}\n' for one in names))
 
-  def noted_reward(self, examples, responses):
+  def named_reward(self, examples, responses):
     nonlocal name
-    name = f'{self._calls}/{{}}'.format
-    outcomes = journaled_reward(self, examples, responses)
-    note(range(len(examples)))
-    return outcomes
+    name = f'{self._number}/{{}}'.format
+    return numbered_reward(self, examples, responses)
 
   def named_ask(self, requests, kept=None):
     nonlocal name
@@ -298,10 +307,10 @@ def time_out_once(workdir: pathlib.Path) -> None:
 
     return ask(self, requests, kept)
 
-  def noted_add(self, answer):
-    add(self, answer)
+  def noted_keep(self, answer):
+    keep(self, answer)
     note([answer.request.payload])
 
   VerifierPool.reward, SessionPool.poll = slow_reward, slow_poll
-  JournaledPool.reward = noted_reward
-  NumberedCalls.ask, AnswerJournal.add = named_ask, noted_add
+  NumberedRewards.reward = named_reward
+  NumberedCalls.ask, JournaledCalls.keep = named_ask, noted_keep
