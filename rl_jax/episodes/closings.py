@@ -59,8 +59,8 @@ class ClosingJournal:
   def add(self, close: Close, rule: Rule) -> None:
     """Puts a closing on the disk; its update may start then.
 
-    A line that cannot be written is a warning: the run goes on, and only if it
-    is interrupted before its next checkpoint does it go on in another way.
+    A line that cannot be written is a warning: only a run that is killed before
+    its next checkpoint continues in another way.
     """
     if self.path is None:
       return
@@ -113,7 +113,7 @@ class ClosingJournal:
         damaged += 1
     if damaged:
       logging.warning(
-        '%s: %d lines are damaged: these batches close anew',
+        '%s: %d lines are damaged: these batches close again',
         self.path,
         damaged,
       )

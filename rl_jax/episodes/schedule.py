@@ -25,8 +25,7 @@ import dataclasses
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-
-ORDERS = ('fixed', 'arrival')
+from rl_jax.episodes.turns import FIXED, ORDERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Rule:
 
   groups: int = ranged(1, 1)
   staleness: int = ranged(0, 0)
-  order: str = chosen('fixed', ORDERS)
+  order: str = chosen(FIXED, ORDERS)
   max_rounds: int = ranged(1, 1)
   round_groups: int | None = ranged(None, 1)
 

@@ -11,6 +11,7 @@ from rl_jax.tasks.environments.base import (
 
 SLOTS = 'slots'  # of RolloutConfig.episodes
 FIXED = 'fixed'  # of RolloutConfig.order
+ORDERS = (FIXED, 'arrival')
 EPISODES = ('lockstep', SLOTS)
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 

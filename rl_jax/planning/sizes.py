@@ -41,7 +41,7 @@ def tables_of_episodes(rollout: Any, method: Any) -> int:
   """Tables of episodes that are open at a time, each of N groups.
 
   By arrival twice as many groups start first. With a filter groups start that
-  are no whole batch, or in a further round; one that drops more than half of
+  do not fill a table, or in a further round; one that drops more than half of
   them may need more.
   """
   if rollout.episodes != SLOTS or not rollout.staleness:

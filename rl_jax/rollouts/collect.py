@@ -19,8 +19,13 @@ from rl_jax.decoding import rounding
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.schedule import ORDERS
-from rl_jax.episodes.turns import EPISODES, SLOTS, TurnConfig
+from rl_jax.episodes.turns import (
+  EPISODES,
+  FIXED,
+  ORDERS,
+  SLOTS,
+  TurnConfig,
+)
 from rl_jax.judging import compared
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.learned import (
@@ -118,7 +123,7 @@ class RolloutConfig:
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
   parts: int = ranged(1, 1)
   staleness: int = ranged(0, 0)
-  order: str = chosen('fixed', ORDERS)
+  order: str = chosen(FIXED, ORDERS)
   speculative: Drafts | None = None
 
   def __post_init__(self):

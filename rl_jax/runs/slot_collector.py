@@ -65,7 +65,7 @@ class _Batch:
 
 
 class Used(NamedTuple):
-  """The groups of a closing, and how many steps their weights were behind."""
+  """The groups of a closing, and how many steps older their weights were."""
 
   serials: Sequence[int]
   behind: list[int]
@@ -230,7 +230,7 @@ class SlotCollector(Collector, Stateful):
     )
 
   def _judged(self, one: _Batch) -> list[Begin | Close]:
-    """What follows from the groups that have just come to their end."""
+    """Tells the rule which groups have ended; returns what follows."""
     ended, actions = one.game.ended(), []
     if not ended:
       return actions
@@ -243,7 +243,7 @@ class SlotCollector(Collector, Stateful):
     return actions
 
   def _kept(self, one: _Batch) -> np.ndarray:
-    """Which groups the filter keeps; of those that are over."""
+    """Returns whether the filter keeps each group, for those that are over."""
     traj = self.runner.so_far(one.game)
     # Outcomes of episodes are sums of what was said; no text is read.
     one.outcomes = self.runner.outcomes(traj, one.examples, ())

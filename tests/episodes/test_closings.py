@@ -67,7 +67,7 @@ def test_a_torn_line_is_written_again(written):
 
 @pytest.mark.parametrize('line', [b'{"closing": 1}', b'not JSON', b'\xff', b''])
 def test_what_follows_a_damaged_line_is_not_used(written, line):
-  """A closing that is made anew makes those after it another run's."""
+  """Closings after one that is made again are of another run."""
   lines = (written / FILE).read_bytes().splitlines(keepends=True)
   lines[1] = line + b'\n'
   (written / FILE).write_bytes(b''.join(lines))

@@ -464,7 +464,7 @@ def _whimsical(monkeypatch):
 def test_a_run_by_arrival_is_a_function_of_its_closings(
   whimsical, tmp_path, record, delayed_calls, filtered
 ):
-  """E0: one that stops, goes on and is in another order of answers each time
+  """E0: one that stops, continues and is in another order of answers each time
   equals a whole one that has its file of closings and nothing else of it."""
 
   def run(folder, iterations, seed):
