@@ -308,7 +308,7 @@ def test_a_run_by_arrival_is_a_function_of_its_journal(
 @pytest.mark.parametrize('order', ['fixed', 'arrival'])
 def test_dropped_groups_are_replaced(task, tmp_path, delayed_calls, order):
   """Groups that count fill the batches, in each order of answers; the fixed
-  order has the same ones each time, and a run that stops continues with them."""
+  order has the same ones each time, and so has a run that stops."""
   rule = dataclasses.replace(FIXED, order=order, max_rounds=2)
   drops = {0, 1, 2, 3, 4, 5, 9, 14}
   found = []
