@@ -19,7 +19,7 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
-from rl_jax.episodes.journal import FOLDER, NumberedCalls
+from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
@@ -30,7 +30,7 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.measures import best_of
 from rl_jax.measures.influence import Probe
-from rl_jax.method import Method, idle_pieces
+from rl_jax.method import Method, idle_pieces, uncorrected
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
 from rl_jax.rollouts.collect import Judging
@@ -60,6 +60,7 @@ from rl_jax.tasks import votes
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.former_journal import FILE as FORMER_FILE
+from rl_jax.verification.journal import FOLDER
 from rl_jax.verification.numbered_rewards import NumberedRewards
 from rl_jax.verification.sessions import SessionPool
 
@@ -105,6 +106,7 @@ def assemble(
   config = with_special_ids(config, policy.tokenizer)
   check_lengths(config, policy.model)
   _warn_of_idle_pieces(config, policy)
+  warn_of_older_weights(config)
   runner = make_runner(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
@@ -161,6 +163,20 @@ def _warn_of_idle_pieces(config, policy):
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
+
+
+def warn_of_older_weights(config: ExperimentConfig) -> None:
+  """Warns of losses that take rows of older weights for those of the policy."""
+  paths = uncorrected(config.method) if config.rollout.staleness else []
+  if paths:
+    logging.warning(
+      'rollout.staleness = %d, but %s ha%s neither a clip nor a correction for '
+      'rows of older weights: add weights.TruncatedImportance, '
+      'weights.IcePop or weights.SequenceMask, or set another loss',
+      config.rollout.staleness,
+      ' and '.join(paths),
+      's' if len(paths) == 1 else 've',
+    )
 
 
 def _probe(config, policy, stages, method, mesh):

@@ -16,7 +16,6 @@ from configs.methods import grpo, spiral, turn_ppo
 from configs.worlds import keydoor
 import rl_jax
 from rl_jax.episodes.closings import FILE
-from rl_jax.episodes.journal import FOLDER
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
@@ -25,6 +24,7 @@ from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
 from rl_jax.runtime import profiling
 from rl_jax.tasks import MemoryWindow
+from rl_jax.verification.journal import FOLDER
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
