@@ -259,6 +259,21 @@ def idle_pieces(
   return lines
 
 
+def uncorrected(method: Method) -> list[str]:
+  """Paths of the policy losses that ask for rows of the weights they train.
+
+  None if a weight corrects for others; losses on data ask for no such rows.
+  """
+  if any(weight.off_policy for weight in method.weights):
+    return []
+  return [
+    f'method.{path}'
+    for path, loss in method.pieces_of('losses')
+    if loss.role == Loss.role
+    and not (loss.off_policy or loss.imitates or loss.from_data)
+  ]
+
+
 def _check_roles(method: Method) -> None:
   """Raises ValueError for a piece in a slot that is not its own."""
   for slot, base in ROLES.items():

@@ -25,8 +25,7 @@ import dataclasses
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
-
-ORDERS = ('fixed', 'arrival')
+from rl_jax.episodes.turns import FIXED, ORDERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Rule:
 
   groups: int = ranged(1, 1)
   staleness: int = ranged(0, 0)
-  order: str = chosen('fixed', ORDERS)
+  order: str = chosen(FIXED, ORDERS)
   max_rounds: int = ranged(1, 1)
   round_groups: int | None = ranged(None, 1)
 
@@ -111,7 +110,7 @@ class Schedule:
     rule: Rule,
     closings: Mapping[int, tuple[Iterable[int], Iterable[int]]] | None = None,
   ):
-    self._rule, self._closings = rule, dict(closings or {})
+    self._rule, self.closings = rule, dict(closings or {})
     self.update = 0  # whose batch closes next
     self.started = 0  # groups
     self._open: dict[int, int] = {}  # versions of groups not used, by serial
@@ -181,7 +180,7 @@ class Schedule:
 
   def _decided(self) -> list[Begin | Close]:
     """A closing, or more groups if all are judged and too few are kept."""
-    known = self._rule.by_arrival and self.update in self._closings
+    known = self._rule.by_arrival and self.update in self.closings
     close = self._repeated() if known else self._closing()
     if close is not None:
       return [self._closed(close)]
@@ -193,13 +192,13 @@ class Schedule:
     if known:
       raise ValueError(
         f'the journaled closing {self.update} has groups that never start: '
-        f'{self._closings[self.update]}'
+        f'{self.closings[self.update]}'
       )
     return [self._closed(self._filled())]
 
   def _repeated(self):
     """The journaled closing, once its groups are judged."""
-    groups, dropped = (tuple(x) for x in self._closings[self.update])
+    groups, dropped = (tuple(x) for x in self.closings[self.update])
     used = (*groups, *dropped)
     if any(g not in self._judged for g in used):
       return None
@@ -251,6 +250,12 @@ class Schedule:
 
   def _closed(self, close):
     groups, kept, used = close
+    for serial in used:
+      if self.update - self._open[serial] > self._rule.staleness:
+        raise RuntimeError(
+          f'update {self.update} would train group {serial}, sampled by '
+          f'weights {self._open[serial]}: staleness = {self._rule.staleness}'
+        )
     observe = self._unobserved(used)
     for serial in used:
       del self._open[serial], self._judged[serial]

@@ -7,13 +7,15 @@ continues and nothing else: requests, tokens and records are those of turns in
 step (episodes).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import contextlib
 import dataclasses
 import json
+import time
 from typing import Any, NamedTuple
 import zlib
 
+from absl import logging
 import jax
 import numpy as np
 
@@ -21,6 +23,7 @@ from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_engine import RunningSlots
 from rl_jax.episodes import timeline
 from rl_jax.episodes.calls import Answer, Request
+from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.players import Player
 from rl_jax.episodes.resumed import Recorded
@@ -30,17 +33,24 @@ from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Trajectories
 
 OPEN = 'open_episodes'  # in the JSON object of checkpoints
+WORTH_A_LINE = 1.0  # seconds of waiting that the log mentions
+ACTION_SHOWN = 80  # characters
 
 
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  For tasks of one player that ask no partners, in one process.
+  For tasks of one player that ask no partners, in one process. closings: of
+  batches whose groups depend on time.
   """
 
-  def __init__(self, *args: Any, **kwargs: Any):
+  def __init__(
+    self, *args: Any, closings: ClosingJournal | None = None, **kwargs: Any
+  ):
     super().__init__(*args, **kwargs)
+    self.closings = closings or ClosingJournal()
     self._games: dict[int, Game] = {}  # that are played, by number
+    self._longest = Wait()  # for a call, since the last batch
 
   def play(
     self,
@@ -66,10 +76,12 @@ class SlotRunner(EpisodeRunner):
     traj: Trajectories,
     key: jax.Array,
     examples: Sequence[Opened],
+    groups: Collection[int] | None = None,
   ) -> 'Game':
-    """Episodes that are played until `finish`, with these weights.
+    """Episodes that are played until they are over, with these weights.
 
-    params must outlive updates: the device may read them to the end.
+    params must outlive updates: the device may read them to the end. groups:
+    that are played, None: all; the rows of others only fill the shape.
     """
     assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
@@ -78,10 +90,12 @@ class SlotRunner(EpisodeRunner):
     engine.slots.settle(params, traj, key, most)
     with self.activity.span(timeline.DEVICE, 'begin', rows=len(players)):
       slots = RunningSlots(engine.slots, params, traj, key, most)
-    rows = [
-      Row(n, player, examples[n // traj.group_size])
-      for n, player in enumerate(players)
-    ]
+    played = range(len(examples)) if groups is None else groups
+    rows = []
+    for place, player in enumerate(players):
+      group = place // traj.group_size
+      row = Row(place, player, examples[group], over=group not in played)
+      rows.append(row)
     number = self._journal.stream(self._rounds)
     game = Game(self, slots, rows, Round(number, engine, traj, examples))
     self._games[number] = game
@@ -91,30 +105,84 @@ class SlotRunner(EpisodeRunner):
   def finish(self, game: 'Game', beside: Sequence['Game'] = ()) -> Trajectories:
     """The rows of a game at its end; others continue beside it meanwhile."""
     self.activity.begin()
-    games = (game, *beside)
     while not game.over:
-      while answers := self._journal.poll(0.0):
-        self._hear(answers)
-      ready = [one for one in games if one.ready]
-      for one in ready:
-        one.advance(sum(other.live for other in games))
-      if not ready and not game.over:
-        with self.activity.span(timeline.WAITING, 'waits for an answer'):
-          answers = self._journal.poll(None)
-        assert answers, 'a row waits for nothing'
-        self._hear(answers)
+      self.go_on((game, *beside))
+    self.take([(game, group) for group in game.groups])
+    self.end(game)
+    return self._trajectories(game)
+
+  def go_on(self, games: Sequence['Game']) -> None:
+    """Hears what has been answered, and samples a burst of each game.
+
+    Without a row that can sample it waits for an answer.
+    """
+    heard = False
+    while answers := self._journal.poll(0.0):
+      heard = self._hear(answers) or heard
+    ready = [one for one in games if one.ready]
+    for one in ready:
+      one.advance(sum(other.live for other in games))
+    if ready or heard:
+      return
+    started = time.perf_counter()
+    with self.activity.span(timeline.WAITING, 'waits for an answer'):
+      answers = self._journal.poll(None)
+    assert answers, 'a row waits for nothing'
+    waited = Wait(time.perf_counter() - started, answers[-1].request)
+    self._longest = max(self._longest, waited, key=lambda one: one.seconds)
+    self._hear(answers)
+
+  def so_far(self, game: 'Game') -> Trajectories:
+    """The rows of a game, of which some may not be over.
+
+    Until `take` the records, and so `outcomes`, are of these rows.
+    """
+    self._look_at([(game, group) for group in game.groups])
+    return self._trajectories(game)
+
+  def take(self, groups: Sequence[tuple['Game', int]]) -> None:
+    """Makes these groups, which are over, those of records and metrics.
+
+    groups: (game, number in it), in the order of the batch.
+
+    Raises:
+      RuntimeError: too many of the episodes have failed.
+    """
+    self._look_at(groups)
+    self._seconds = self.activity.metrics()['rollout/waited_for']
+    if self._longest.seconds >= WORTH_A_LINE:
+      logging.info(
+        'episodes waited %.1f s for calls, at most %.1f s without a pause: %s',
+        self._seconds,
+        self._longest.seconds,
+        named(self._longest.request),
+      )
+    self._longest = Wait()
+    self._check_share()
+
+  def end(self, game: 'Game') -> None:
+    """Ends the episodes of a game; its rows may still be read."""
     del self._games[game.round.number]
     self._journal.over(game.round.number)
-    self._seconds = self.activity.metrics()['rollout/waited_for']
-    self._rows = [row.player for row in game.rows]
+
+  def _look_at(self, groups):
+    self._rows = [
+      row.player for game, group in groups for row in game.of(group)
+    ]
     self._records = [self._record(player) for player in self._rows]
     self._first, self._live_B = 0, None
-    self._check_share()
-    round_ = game.round
-    marks = (game.turn_BT, game.context_BT)
+
+  def _trajectories(self, game):
+    """The rows of the game whose groups `_look_at` has seen last."""
+    round_, marks = game.round, (game.turn_BT, game.context_BT)
     return self._finished(
       round_.engine, round_.traj, game.slots.table, marks, round_.examples
     )
+
+  def close(self) -> None:
+    """See Journaled; closes the file of closings, too."""
+    super().close()
+    self.closings.close()
 
   def mark(self) -> int:
     """The number of the next round of calls."""
@@ -130,10 +198,11 @@ class SlotRunner(EpisodeRunner):
     super().forget({**host, **{POSITION: min([host.get(POSITION, 0), *marks])}})
 
   def _hear(self, answers):
-    for answer in answers:
-      game = self._games.get(answer.request.serial)
-      if game is not None:
-        game.hear(answer)
+    """Hands answers to their games; returns whether there was one."""
+    own = [a for a in answers if a.request.serial in self._games]
+    for answer in own:
+      self._games[answer.request.serial].hear(answer)
+    return bool(own)
 
   def most_observed(self, max_tokens: int) -> int:
     """The tokens of an observation at most."""
@@ -172,6 +241,25 @@ class SlotRunner(EpisodeRunner):
     """(ids before the next turn of a row, None: it has none; forgets)."""
     left = row.turns < self._turns.max_turns
     return self._next_ids(row.player, row.finished, room if left else 0)
+
+
+class Wait(NamedTuple):
+  """Seconds without anything to sample, and the call that ended them."""
+
+  seconds: float = 0.0
+  request: Request | None = None
+
+
+def named(request: Request | None) -> str:
+  """A call as the log names it: its kind, the prompt, and the action."""
+  if request is None:
+    return 'no call'
+  payload = request.payload
+  text = f'{request.kind} of the episode of example {payload.example.id}'
+  if not payload.actions:
+    return text
+  action = payload.actions[-1]
+  return f'{text}, turn {request.turn}, action {action[:ACTION_SHOWN]!r}'
 
 
 @dataclasses.dataclass
@@ -222,10 +310,27 @@ class Game:
     self._runner, self._activity = runner, runner.activity
     self.slots, self.rows, self.round = slots, rows, round_
     self._submit: Callable[[Request], None]
+    self._left = [g for g in self.groups if not self.of(g)[0].over]
     self._going: set[int] = set()  # rows that sample
     self._said: dict[int, tuple[list[int], bool]] = {}  # not yet fed
     self.turn_BT = np.full(round_.traj.response_BT.shape, -1, np.int32)
     self.context_BT = np.zeros_like(self.turn_BT)
+
+  @property
+  def groups(self) -> range:
+    """The numbers of the groups."""
+    return range(len(self.round.examples))
+
+  def of(self, group: int) -> list[Row]:
+    """The rows of a group."""
+    size = self.round.traj.group_size
+    return self.rows[group * size : (group + 1) * size]
+
+  def ended(self) -> list[int]:
+    """The groups that have come to their end since the last time."""
+    found = [g for g in self._left if all(row.over for row in self.of(g))]
+    self._left = [group for group in self._left if group not in found]
+    return found
 
   @property
   def ready(self) -> bool:
@@ -246,11 +351,11 @@ class Game:
     """Resets all episodes, and takes the first tokens; calls: the queue."""
     self._submit = calls.submit
     for row in self.rows:
-      if row.player.episode.failure is None:
+      if row.player.episode.failure is None and not row.over:
         self._call(row)
     with self._activity.span(timeline.DEVICE, 'first tokens'):
       found = self.slots.first.read()
-    self._take(found)
+    self._take({n: x for n, x in found.items() if not self.rows[n].over})
 
   def advance(self, live: int) -> None:
     """Feeds what was said, and samples a burst; live: rows of all games."""

@@ -10,6 +10,8 @@ from rl_jax.tasks.environments.base import (
 )
 
 SLOTS = 'slots'  # of RolloutConfig.episodes
+FIXED = 'fixed'  # of RolloutConfig.order
+ORDERS = (FIXED, 'arrival')
 EPISODES = ('lockstep', SLOTS)
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 
@@ -35,6 +37,7 @@ class TurnConfig:
 def check(task: Any, rollout: Any, method: Any) -> None:
   """Raises ValueError if task, rollout and method do not agree on episodes."""
   name = type(task).__name__
+  _check_order(rollout)
   if is_environment(task):
     _check_limits(name, rollout)
     _check_method(task, rollout, method)
@@ -55,6 +58,23 @@ def check(task: Any, rollout: Any, method: Any) -> None:
       f'rollout.turns is set, but {name} is not an environment (it has no '
       '`make`): set it to null'
     )
+
+
+def _check_order(rollout):
+  """Raises ValueError if groups would not arrive one by one."""
+  if rollout.order == FIXED:
+    return
+  for name, value, wanted in (
+    ('episodes', rollout.episodes, rollout.episodes == SLOTS),
+    ('staleness', rollout.staleness, rollout.staleness > 0),
+  ):
+    if not wanted:
+      raise ValueError(
+        f'rollout.order = {rollout.order!r} with rollout.{name} = {value!r}: '
+        'groups arrive one by one only if episodes are played across updates; '
+        "set rollout.episodes to 'slots' and rollout.staleness to 1 or more, "
+        f'or rollout.order to {FIXED!r}'
+      )
 
 
 def _check_limits(name, rollout):
@@ -133,17 +153,26 @@ def _check_slots(task, rollout, method):
       )
   if not rollout.staleness:
     return
+  start = (
+    f"rollout.episodes = 'slots' with rollout.staleness = {rollout.staleness} "
+    'and '
+  )
   for name, value in (
-    ('method.group_filter', method.group_filter),
     ('method.rollout', method.rollout),
     ('rollout.recorded_prompts', rollout.recorded_prompts),
   ):
     if value:
       raise ValueError(
-        f"rollout.episodes = 'slots' with rollout.staleness = "
-        f'{rollout.staleness} and {name}: only groups of which all are trained '
-        'on are played across updates; set rollout.staleness to 0'
+        f'{start}{name}: only plain groups are played across updates; set '
+        'rollout.staleness to 0'
       )
+  keeps = method.group_filter
+  if keeps is not None and keeps.compares_groups:
+    raise ValueError(
+      f'{start}method.group_filter = {type(keeps).__name__}, which compares '
+      'the groups of a rollout: groups that are played across updates are '
+      'judged one by one; set rollout.staleness to 0'
+    )
 
 
 @dataclasses.dataclass(frozen=True)

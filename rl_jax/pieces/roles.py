@@ -139,6 +139,10 @@ class _Stepwise(Piece):
   per_token: ClassVar[bool] = False
   # Whether it depends on no statistic of other groups.
   per_group: ClassVar[bool] = False
+  # Whether rows of other weights than those it trains, as with
+  # rollout.staleness, are right for it: by a clip, a ratio or a correction, or
+  # as its objective asks for no rows of the policy.
+  off_policy: ClassVar[bool] = False
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """The value [B, T], metrics and, if the piece has one, the next state."""
@@ -244,6 +248,8 @@ class GroupFilter(_OncePerRollout):
   """Weights [N] of whole groups, 0 to drop one."""
 
   role: ClassVar[str] = 'group_filter'
+  # Whether the weight of a group depends on the others of the rollout.
+  compares_groups: ClassVar[bool] = False
 
 
 class Pairs(_OncePerRollout):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from rl_jax.decoding import decode, turn_decode
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
-from rl_jax.episodes.turns import SLOTS
+from rl_jax.episodes.turns import FIXED, SLOTS
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
@@ -35,6 +35,20 @@ HIDDEN_COPIES = 3  # states, those without padding, their cotangent
 SAMPLING_COPIES = 3  # logits, and twice those at the temperature; not on GPU
 TPU_LANES = 128
 PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 5  # hidden units of prompts
+
+
+def tables_of_episodes(rollout: Any, method: Any) -> int:
+  """Tables of episodes that are open at a time, each of N groups.
+
+  By arrival twice as many groups start first. With a filter groups start that
+  do not fill a table, or in a further round; one that drops more than half of
+  them may need more.
+  """
+  if rollout.episodes != SLOTS or not rollout.staleness:
+    return 1
+  arrives = rollout.order != FIXED
+  filtered = method.group_filter is not None
+  return (1 + rollout.staleness) * (1 + filtered) + arrives
 
 
 def _hidden_units(model: transformer.ModelConfig, split: Any) -> int:
@@ -124,7 +138,7 @@ class Sizes:
       policies=sampling_policies(config.method),
       widened=wrapper.widens,
       continued=wrapper.continues,
-      played=1 + rollout.staleness * (rollout.episodes == SLOTS),
+      played=tables_of_episodes(rollout, config.method),
     )
 
   def activations(self) -> int:

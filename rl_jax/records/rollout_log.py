@@ -88,18 +88,27 @@ class RolloutLog:
   tokenizer: Any
   stop: responses.Stop  # what ends a text and is not a part of it
 
+  def _place(self, serial: int) -> tuple[int, int]:
+    """(round, group in it) of a serial; the round is below 0 if it is older."""
+    first = self.rounds[0]
+    if first.serials is not None:
+      return 0, first.serials.tolist().index(serial)
+    return divmod(serial - self.first_serial, len(first.examples))
+
   def lines(self, host: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry per response; host: what `arrays` holds, read.
 
     Rows without tokens and weight are not responses, unless they have failed.
     """
-    tokens, num_prompts = host.get(TOKENS), len(self.rounds[0].examples)
+    tokens, first = host.get(TOKENS), self.rounds[0]
     row_id_B2, weight_B = host['row_id'], host['weight']
-    group_size = len(row_id_B2) // num_prompts
+    group_size = len(row_id_B2) // len(first.examples)
+    if first.serials is not None:  # it may have more groups than the batch
+      group_size = first.reward_NG.shape[1]
     lines, known = [], set()
-    for row in range(min(self.prompts, num_prompts) * group_size):
+    for row in range(min(self.prompts * group_size, len(row_id_B2))):
       serial, sample = map(int, row_id_B2[row])
-      number, n = divmod(serial - self.first_serial, num_prompts)
+      number, n = self._place(serial)
       empty = not (host['length'][row] or weight_B[row])
       if empty and number < 0:  # fills up a group, with the row id 0, 0
         continue

@@ -26,6 +26,7 @@ def check(config: Any) -> None:
   _check_round(rollout, method)
   _check_cache(rollout)
   _check_devices(config)
+  _check_filter(config)
   if config.task.traits.rewrites and config.mesh.sequence > 1:
     name = type(config.task).__name__
     raise ValueError(
@@ -41,6 +42,25 @@ def _check_cache(rollout: Any) -> None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
         'their rows have their own caches; set rollout.cache_tokens to null'
+      )
+
+
+def _check_filter(config: Any) -> None:
+  """Raises ValueError if groups of other lengths of play need a model."""
+  rollout, keeps = config.rollout, config.method.group_filter
+  across = rollout.episodes == turns.SLOTS and rollout.staleness
+  if keeps is None or not across:
+    return
+  for name, value in (
+    ('judges', config.judges),
+    ('reward_models', config.reward_models),
+  ):
+    if value:
+      raise ValueError(
+        f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
+        f'= {rollout.staleness} and {name}: groups that are played across '
+        'updates are filtered one by one, and models judge whole batches; set '
+        'rollout.staleness to 0'
       )
 
 

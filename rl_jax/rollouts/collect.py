@@ -19,7 +19,13 @@ from rl_jax.decoding import rounding
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.turns import EPISODES, SLOTS, TurnConfig
+from rl_jax.episodes.turns import (
+  EPISODES,
+  FIXED,
+  ORDERS,
+  SLOTS,
+  TurnConfig,
+)
 from rl_jax.judging import compared
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.learned import (
@@ -85,6 +91,11 @@ class RolloutConfig:
     episodes='slots' it is by how many updates episodes start early, while those
     of the updates before are still played; then each costs caches, too. With
     mesh.rollout_devices some devices sample while the others train.
+  order: which groups an update trains if episodes are played across updates.
+    'fixed': the first ones in the order in which they started. 'arrival': those
+    that are complete first, and every one that started `staleness` updates ago:
+    nothing is dropped, but time decides which groups are trained together
+    (episodes.schedule, episodes.closings).
   speculative: drafts of several tokens, verified in one forward pass: the same
     tokens, sooner where drafts are right, see decoding.drafts.speculative; of a
     draft model tokens of the same distribution, unless its coupling is
@@ -112,6 +123,7 @@ class RolloutConfig:
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
   parts: int = ranged(1, 1)
   staleness: int = ranged(0, 0)
+  order: str = chosen(FIXED, ORDERS)
   speculative: Drafts | None = None
 
   def __post_init__(self):
@@ -239,7 +251,7 @@ class Collector:
       trajs.append(traj)
       if not filtered:
         break
-      keep_N = processes.read(self.jitted(_kept_groups)(method, traj))
+      keep_N = processes.read(self.jitted(kept_groups)(method, traj))
       kept += [
         number * rollout.generated_prompts + int(i)
         for i in np.flatnonzero(keep_N)
@@ -480,7 +492,7 @@ class Collector:
     return self.jitted(take_from_rounds)(tuple(trajs), groups)
 
 
-def _kept_groups(method: Method, traj: Trajectories) -> jax.Array:
+def kept_groups(method: Method, traj: Trajectories) -> jax.Array:
   """Returns what the method's group filter keeps, [N]."""
   assert method.group_filter is not None
   return method.group_filter(CreditContext(traj.reward_B, traj)).value

@@ -16,11 +16,13 @@ def _same_fields(traj: Trajectories, width: int, names: list) -> Trajectories:
   def pad(x):
     return jnp.pad(x, ((0, 0), (more, 0)))
 
-  zeros = jnp.zeros_like(traj.reward_B)
+  # Rows that are not judged yet have no rewards, and nothing is missing then.
+  missing = [name for name in names if name not in traj.rewards]
+  zeros = {name: jnp.zeros_like(traj.reward_B) for name in missing}
   return traj.replace(
     prompt_NP=pad(traj.prompt_NP),
     prompt_mask_NP=pad(traj.prompt_mask_NP),
-    rewards={name: traj.rewards.get(name, zeros) for name in names},
+    rewards={**traj.rewards, **zeros},
   )
 
 

@@ -37,6 +37,7 @@ class Round:
   shown: Callable[[int], dict] = lambda row: {}  # more of a row, for logs
   metrics: dict[str, float] = dataclasses.field(default_factory=dict)
   beats_NGG: np.ndarray | None = None  # see judges.Judges
+  serials: np.ndarray | None = None  # [N] of the groups; None: consecutive
 
   @property
   def parts(self) -> list[str | None]:

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from absl import logging
+from etils import epath
 import jax
 
 from rl_jax import config as config_lib
@@ -15,6 +16,7 @@ from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
+from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
@@ -28,7 +30,7 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.measures import best_of
 from rl_jax.measures.influence import Probe
-from rl_jax.method import Method, idle_pieces
+from rl_jax.method import Method, idle_pieces, uncorrected
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
 from rl_jax.rollouts.collect import Judging
@@ -58,6 +60,7 @@ from rl_jax.tasks import votes
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
 from rl_jax.verification.former_journal import FILE as FORMER_FILE
+from rl_jax.verification.journal import FOLDER
 from rl_jax.verification.numbered_rewards import NumberedRewards
 from rl_jax.verification.sessions import SessionPool
 
@@ -103,6 +106,7 @@ def assemble(
   config = with_special_ids(config, policy.tokenizer)
   check_lengths(config, policy.model)
   _warn_of_idle_pieces(config, policy)
+  warn_of_older_weights(config)
   runner = make_runner(
     config, workdir, policy.tokenizer, mesh, files, writer=writer
   )
@@ -159,6 +163,20 @@ def _warn_of_idle_pieces(config, policy):
     vocab_size=policy.model.vocab_size,
   ):
     logging.warning('%s', line)
+
+
+def warn_of_older_weights(config: ExperimentConfig) -> None:
+  """Warns of losses that take rows of older weights for those of the policy."""
+  paths = uncorrected(config.method) if config.rollout.staleness else []
+  if paths:
+    logging.warning(
+      'rollout.staleness = %d, but %s ha%s neither a clip nor a correction for '
+      'rows of older weights: add weights.TruncatedImportance, '
+      'weights.IcePop or weights.SequenceMask, or set another loss',
+      config.rollout.staleness,
+      ' and '.join(paths),
+      's' if len(paths) == 1 else 've',
+    )
 
 
 def _probe(config, policy, stages, method, mesh):
@@ -341,18 +359,19 @@ def make_runner(
   config = _with_votes(config)
   task = judged(config.task, config.evaluation.sets)
   pool = make_pool(config, task, split)
-  what = ''
+  what, writer = '', writer or sole_writer()
+  closings = ClosingJournal(workdir and epath.Path(workdir) / FOLDER, writer)
   if not settings.workers:
     workdir = None  # no time limit: calls can be repeated
   elif workdir is not None:
     what = _judging(config, files or {})
-  journal = _journal(settings, pool, workdir, what, writer or sole_writer())
+  journal = _journal(settings, pool, workdir, what, writer)
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
   kind = EpisodeRunner
   if config.rollout.episodes == SLOTS:
-    kind = SlotRunner
+    kind = functools.partial(SlotRunner, closings=closings)
     if processes.count() > 1:
       raise ValueError(
         f"rollout.episodes = 'slots' in {processes.count()} processes: they "

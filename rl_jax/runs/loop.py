@@ -214,8 +214,10 @@ class Trainer:
     _, version = self.lagged.sampler(params, step)
     draw = self._draw({**frozen, **params}, params, step)
     traj, scores, rounds, length_NG = parts.collector.collect(draw)
-    next_serial = counters.group_serial
-    next_serial += len(rounds) * config.rollout.generated_prompts
+    size = config.rollout.generated_prompts
+    next_serial = counters.group_serial + sum(
+      size if one.serials is None else len(one.serials) for one in rounds
+    )
     sampled = time.perf_counter()
     errors = rollout_log.sample_errors(rounds)
     self.watch.see_samples(errors)
@@ -237,7 +239,7 @@ class Trainer:
     self.timeline.updated(counters.iteration + 1, self.state)
     tokens = sum(r.tokens for r in rounds)
     metrics = {**scores, **learned}
-    if self.lagged.history:
+    if self.lagged.history and not self._crosses_updates:
       metrics['rollout/steps_behind'] = step - version
     metrics |= self.entropy_change(metrics)
     counters.iteration += 1

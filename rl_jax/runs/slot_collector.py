@@ -1,34 +1,59 @@
 """Batches of episodes that start updates before they are trained on.
 
-With K = rollout.staleness the groups of update v + K start when weights v
-exist, which sample them to their end, while those of updates v to v + K - 1 are
-still played. So more tools have work, and an update waits only for the slowest
-of its own groups. What starts and what is trained is the rule of
-episodes.schedule in its fixed order; time changes neither.
+With K = rollout.staleness the groups of later updates start when weights v
+exist, which sample them to their end, while those of updates before are still
+played. So more tools have work, and an update waits for fewer of them. What
+starts and what is trained is the rule of episodes.schedule: in the fixed order
+time changes neither; by arrival it decides which groups are trained together,
+and what it has decided is in a file before the update (episodes.closings).
+
+Groups that start together are one game of N groups at most. Its shape is always
+that of N groups; the rows of those that are missing fill it and are not played.
 """
 
 from collections.abc import Mapping, Sequence
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from absl import logging
 import numpy as np
 
 from rl_jax.episodes.schedule import Begin, Close, Rule, Schedule
 from rl_jax.episodes.slot_runner import OPEN, Game, SlotRunner
-from rl_jax.rollouts.collect import Collector
-from rl_jax.rollouts.rounds import Collected, Draw
+from rl_jax.rollouts import responses
+from rl_jax.rollouts.collect import Collector, kept_groups
+from rl_jax.rollouts.join import take_from_rounds
+from rl_jax.rollouts.rounds import Collected, Draw, Round, total_rewards
+from rl_jax.runtime import processes
 from rl_jax.runtime.stateful import Stateful
+from rl_jax.types import Trajectories
+from rl_jax.verification.pool import Outcome
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class _Batch:
-  """The groups of an update; mark: see SlotRunner.mark, before their calls."""
+  """Groups that have started together; mark: see SlotRunner.mark.
+
+  indices: of their prompts. step: of the weights that sample them. left: those
+  that no update has used. examples, game: of N groups. rewarded, outcomes: of
+  all its rows, with rewards where groups are over; None without a filter.
+  """
 
   groups: range
   indices: np.ndarray
   mark: int
+  step: int
+  left: set[int]
   examples: Sequence[Any]
   game: Game
+  rewarded: Trajectories | None = None
+  outcomes: Sequence[Outcome] = ()
+
+  @property
+  def judged(self) -> Trajectories:
+    """The rows with rewards, once some group is over."""
+    assert self.rewarded is not None, 'no group has its rewards'
+    return self.rewarded
 
   def saved(self) -> dict[str, Any]:
     """JSON, from which the batch can be started again."""
@@ -39,6 +64,23 @@ class _Batch:
     }
 
 
+class Used(NamedTuple):
+  """The groups of a closing, and how many steps older their weights were."""
+
+  serials: Sequence[int]
+  behind: list[int]
+
+  def metrics(self) -> dict[str, float]:
+    """Optimizer steps between the weights that sampled and the newest ones."""
+    return {
+      'rollout/steps_behind': float(np.mean(self.behind)),
+      'rollout/steps_behind_max': float(max(self.behind)),
+    }
+
+
+Place = tuple[_Batch, int]  # a group: its batch, and its number there
+
+
 class SlotCollector(Collector, Stateful):
   """A Collector whose episodes are played across updates."""
 
@@ -47,21 +89,42 @@ class SlotCollector(Collector, Stateful):
   def __init__(self, rollout: Any, **parts: Any):
     super().__init__(rollout, **parts)
     assert isinstance(self.runner, SlotRunner)
-    self._groups = rollout.num_prompts
-    self._schedule = Schedule(
-      Rule(groups=self._groups, staleness=rollout.staleness)
+    self._rule = Rule(
+      groups=rollout.num_prompts,
+      staleness=rollout.staleness,
+      order=rollout.order,
+      max_rounds=rollout.max_rounds,
     )
+    self._schedule = Schedule(self._rule)
+    self._repeat()
+    if self._rule.by_arrival:
+      logging.info(
+        'rollout.order = %r: time decides which groups are trained together; '
+        'the run is a function of its configuration and of %s',
+        rollout.order,
+        self.runner.closings.path,
+      )
     self._batches: list[_Batch] = []  # that are played, the oldest first
     self._saved: list[Mapping[str, Any]] = []  # of a checkpoint, to be started
-    self._drawing: Draw | None = None
+    self._drawing: Draw
+    self._update = 0  # by the rule, and the serial of its group 0 in the run
+    self._first = 0
+    self._used = Used((), [])  # of the newest batch
 
   def collect(self, draw: Draw) -> Collected:
-    """The batch of an iteration, whose first group has the draw's serial.
+    """The batch of an iteration; the draw has the weights that exist now.
 
-    The weights that sample are those that now start groups of a later one.
+    They sample the groups that start now, for this update or a later one.
     """
     self._drawing = draw
-    return super().collect(draw)
+    if draw.method.group_filter is None:
+      found = super().collect(draw)
+    else:
+      found = self._filtered(draw)
+    (done,) = found.rounds
+    done.serials = self._first + np.array(self._used.serials)
+    done.metrics = {**done.metrics, **self._used.metrics()}
+    return found
 
   def host(self) -> dict[str, Any]:
     """The state of the rule, and the prompts of the open batches."""
@@ -77,41 +140,189 @@ class SlotCollector(Collector, Stateful):
     if OPEN in host:
       self._schedule.restore(host[OPEN]['rule'])
       self._batches, self._saved = [], list(host[OPEN]['batches'])
+      self._repeat()
+
+  def _repeat(self):
+    """Reads the closings that are repeated, from the next update on."""
+    if self._rule.by_arrival:
+      closings, update = self.runner.closings, self._schedule.update
+      self._schedule.closings = closings.known(self._rule, update)
 
   def _draw(self, sampler, wrapper, begun):
-    """Starts the groups that may, and plays the oldest batch to its end."""
+    """A batch of which all groups count; rewards come later."""
     del sampler, wrapper, begun
+    close = self._played()
+    places = self._places(close.groups)
+    found = {one: self.runner.so_far(one.game) for one, _ in places}
+    traj = self._together(places, found)
+    examples, indices = self._prompts(places)
+    self._use(close)
+    return [traj], [], (traj, examples, indices)
+
+  def _filtered(self, draw):
+    """A batch of groups that the filter keeps, which have their rewards."""
+    close = self._played()
+    wanted = len(close.groups)
+    if close.kept < wanted:
+      self._warnings.warn(
+        'dynamic sampling kept %d of %d groups of those that started',
+        close.kept,
+        wanted,
+      )
+    places = self._places(close.groups)
+    traj = self._together(places, {one: one.judged for one, _ in places})
+    self._observe(close.observe)
+    done, _ = self._round_of(close.used)
+    self._use(close)
+    done.shown, done.metrics = self.runner.shown(), self.runner.metrics()
+    length_NG = processes.read(traj.length_B).reshape(wanted, -1)
+    traj, metrics = self._score(draw.params, traj, draw.method)
+    return Collected(traj, metrics, [done], length_NG)
+
+  def _played(self) -> Close:
+    """Starts the groups that may, and plays until the batch is complete."""
     draw, schedule = self._drawing, self._schedule
-    assert draw is not None
+    self.runner.activity.begin()
+    used = schedule.started - len(schedule.versions)
+    self._update, self._first = schedule.update, draw.first_serial - used
     saved, self._saved = self._saved, []
     for one in saved:
       with self.runner.repeating(one['mark']):
-        self._start(range(*one['groups']), np.array(one['indices']), draw)
-    for action in schedule.updated():
-      assert isinstance(action, Begin)
-      first, size = action.groups.start, self._groups
-      for start in range(first, action.groups.stop, size):
-        self._start(range(start, start + size), None, draw)
-    batch = self._batches.pop(0)
-    beside = [one.game for one in self._batches]
-    traj = self.runner.finish(batch.game, beside)
-    actions = [a for group in batch.groups for a in schedule.judged(group)]
-    (close,) = actions
-    assert isinstance(close, Close) and close.groups == tuple(batch.groups)
-    return [traj], [], (traj, batch.examples, batch.indices)
+        self._start(range(*one['groups']), np.array(one['indices']))
+    actions = schedule.updated()
+    while True:
+      for action in actions:
+        if isinstance(action, Close):
+          return action
+        self._begin(action)
+      actions = [a for one in self._batches for a in self._judged(one)]
+      if not actions:
+        self.runner.go_on([one.game for one in self._batches])
 
-  def _start(self, groups, indices, draw):
+  def _begin(self, action: Begin) -> None:
+    """Starts groups, N in a game at most."""
+    self._observe(action.observe)
+    stop, size = action.groups.stop, self._rule.groups
+    for start in range(action.groups.start, stop, size):
+      self._start(range(start, min(start + size, stop)), None)
+
+  def _start(self, groups, indices):
     """Starts groups with their weights; indices: None: the selector's."""
+    draw, versions = self._drawing, self._schedule.versions
     if indices is None:
       indices = self.selector.select(len(groups))
     mark = self.runner.mark()
-    examples, *arrays = self.prompts.batch(indices)
-    update = self._schedule.update
-    age = update - self._schedule.versions[groups.start]
+    filled = np.resize(indices, self._rule.groups)
+    examples, *arrays = self.prompts.batch(filled)
+    left = set(groups) & versions.keys()
+    age = self._update - versions[min(left)]
     weights, step = draw.weights, draw.policy_version
     if age:
       weights, step = draw.earlier[-age]
-    serial = draw.first_serial + groups.start - update * self._groups
+    serial = self._first + groups.start
     traj = self.engine.start(*arrays, serial, step)
-    game = self.runner.start(self.engine, weights, traj, self.key, examples)
-    self._batches.append(_Batch(groups, indices, mark, examples, game))
+    own = [group - groups.start for group in left]
+    game = self.runner.start(
+      self.engine, weights, traj, self.key, examples, own
+    )
+    self._batches.append(
+      _Batch(groups, indices, mark, step, left, examples, game)
+    )
+
+  def _judged(self, one: _Batch) -> list[Begin | Close]:
+    """Tells the rule which groups have ended; returns what follows."""
+    ended, actions = one.game.ended(), []
+    if not ended:
+      return actions
+    keep_N = np.ones(self._rule.groups, bool)
+    if self._drawing.method.group_filter is not None:
+      keep_N = self._kept(one)
+    for group in ended:
+      serial = one.groups.start + group
+      actions += self._schedule.judged(serial, bool(keep_N[group]))
+    return actions
+
+  def _kept(self, one: _Batch) -> np.ndarray:
+    """Returns whether the filter keeps each group, for those that are over."""
+    traj = self.runner.so_far(one.game)
+    # Outcomes of episodes are sums of what was said; no text is read.
+    one.outcomes = self.runner.outcomes(traj, one.examples, ())
+    components = [outcome.components for outcome in one.outcomes]
+    one.rewarded = self._with_rewards(traj, components, {})
+    kept = self.jitted(kept_groups)(self._drawing.method, one.rewarded)
+    return processes.read(kept) > 0
+
+  def _use(self, close: Close) -> None:
+    """Makes the closing what is logged; games without further groups end."""
+    if self._rule.by_arrival and close.update not in self._schedule.closings:
+      self.runner.closings.add(close, self._rule)
+    places = self._places(close.used)
+    self.runner.take([(one.game, group) for one, group in places])
+    step = self._drawing.policy_version
+    self._used = Used(close.used, [step - one.step for one, _ in places])
+    for (one, _), serial in zip(places, close.used, strict=True):
+      one.left.discard(serial)
+    for one in self._batches:
+      if not one.left:
+        self.runner.end(one.game)
+    self._batches = [one for one in self._batches if one.left]
+
+  def _places(self, serials: Sequence[int]) -> list[Place]:
+    return [
+      (one, serial - one.groups.start)
+      for serial in serials
+      for one in self._batches
+      if serial in one.groups
+    ]
+
+  def _prompts(self, places):
+    """(examples, indices) of groups."""
+    examples = [one.examples[group] for one, group in places]
+    return examples, np.array([one.indices[group] for one, group in places])
+
+  def _together(self, places, found) -> Trajectories:
+    """The groups, in order; found: rows of the whole batches."""
+    trajs, size = list(found.values()), self._rule.groups
+    order = {one: number * size for number, one in enumerate(found)}
+    chosen = [order[one] + group for one, group in places]
+    if chosen == list(range(len(trajs) * size)):
+      return trajs[0]
+    groups = processes.put(np.array(chosen, np.int32), self.replicated)
+    return self.jitted(take_from_rounds)(tuple(trajs), groups)
+
+  def _observe(self, serials: Sequence[int]) -> None:
+    """Gives the selector the outcomes of groups that have their rewards."""
+    if serials:
+      done, components = self._round_of(serials)
+      self.selector.observe(done.indices, self._summary(done, components))
+
+  def _round_of(self, serials: Sequence[int]) -> tuple[Round, list]:
+    """(groups that have their rewards as a round, components by row)."""
+    places = self._places(serials)
+    size = self._rollout.group_size
+    hosts = {
+      one: responses.fetch_responses(one.judged, self._rule.groups)
+      for one, _ in places
+    }
+    rows = [
+      (one, group * size + sample)
+      for one, group in places
+      for sample in range(size)
+    ]
+    names = next(iter(hosts.values()))
+    host = {
+      name: np.stack([hosts[one][name][row] for one, row in rows])
+      for name in names
+    }
+    outcomes = [one.outcomes[row] for one, row in rows]
+    components = [outcome.components for outcome in outcomes]
+    examples, indices = self._prompts(places)
+    return Round(
+      indices=indices,
+      examples=examples,
+      texts=responses.Texts(host, slice(0, len(rows)), self.stop),
+      errors=[outcome.error for outcome in outcomes],
+      reward_NG=total_rewards(components, self._weights, size),
+      tokens=int(host['sampled'].sum()),
+      responses=host,
+    ), components

@@ -17,7 +17,7 @@ from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
-from rl_jax.pieces.selection import ZeroVariance
+from rl_jax.pieces.selection import TopSpread, ZeroVariance
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -359,7 +359,7 @@ def test_one_turn_is_a_response(Played):
 def test_disagreements_of_task_and_limits_are_named():
   method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
-  limits |= {'episodes': 'lockstep', 'staleness': 0}
+  limits |= {'episodes': 'lockstep', 'staleness': 0, 'order': 'fixed'}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
     check(KeyDoor(), rollout, method)
@@ -380,7 +380,7 @@ def test_what_slots_do_not_play_is_named(bad):
   """Games, partners, and rollout pieces that play or repeat episodes."""
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
   limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
-  limits['recorded_prompts'] = 0
+  limits |= {'recorded_prompts': 0, 'order': 'fixed'}
   rollout = type('Rollout', (), limits)()
   wrapper = SimpleNamespace(replays=True, plays=False, by_time=False)
   repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
@@ -393,9 +393,19 @@ def test_what_slots_do_not_play_is_named(bad):
       check(task, rollout, method)
   rollout.staleness = 1
   check(KeyDoor(), rollout, Method())
-  filtered = Method(group_filter=ZeroVariance())
-  with pytest.raises(ValueError, match='staleness = 1 and method.group_filt'):
-    check(KeyDoor(), rollout, filtered)
+  check(KeyDoor(), rollout, Method(group_filter=ZeroVariance()))
+  compares = Method(group_filter=TopSpread())
+  with pytest.raises(ValueError, match='group_filter = TopSpread, which comp'):
+    check(KeyDoor(), rollout, compares)
+  rollout.order = 'arrival'
+  check(KeyDoor(), rollout, Method())
+  for name, value in (('staleness', 0), ('episodes', 'lockstep')):
+    before = getattr(rollout, name)
+    setattr(rollout, name, value)
+    match = f"order = 'arrival' with rollout.{name} = {value!r}"
+    with pytest.raises(ValueError, match=match):
+      check(KeyDoor(), rollout, Method())
+    setattr(rollout, name, before)
   rollout.recorded_prompts = 1
   with pytest.raises(ValueError, match='1 and rollout.recorded_prompts: only'):
     check(KeyDoor(), rollout, Method())

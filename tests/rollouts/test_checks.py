@@ -1,10 +1,15 @@
 """Fields of a rollout that do not go together."""
 
+import dataclasses
+
 import pytest
 
-from configs.worlds import bandit
+from configs.worlds import bandit, keydoor
 from rl_jax.config import on_devices, validate
+from rl_jax.models.judge_source import Judge
 from rl_jax.overrides import override
+from rl_jax.pieces.selection import ZeroVariance
+from rl_jax.planning.sizes import tables_of_episodes
 from rl_jax.rollouts.wrappers.guided import HintGuided
 
 
@@ -49,3 +54,35 @@ def test_episodes_and_drafts_have_no_shared_cache(toy):
   drafts = override(config, 'rollout.speculative', 'PromptLookup(tokens=2)')
   with pytest.raises(ValueError, match=r'cache_tokens = 64 with rollout\.spec'):
     validate(drafts)
+
+
+def test_groups_that_models_judge_are_not_filtered_one_by_one(toy):
+  """With a filter, across updates; models judge whole batches."""
+  method = toy.get_method('reinforce').replace(group_filter=ZeroVariance())
+  config = override(keydoor.get_config(method), 'rollout.episodes', 'slots')
+  config = override(config, 'guards.max_logp_gap', 'null')
+  judge = Judge(template='{prompt}{response}', labels=('u', 'd'), weight=0.5)
+  judged = dataclasses.replace(config, judges=(judge,))
+  validate(judged)
+  stale = override(judged, 'rollout.staleness', '1')
+  match = 'ZeroVariance with rollout.staleness = 1 and judges'
+  with pytest.raises(ValueError, match=match):
+    validate(stale)
+  validate(override(config, 'rollout.staleness', '1'))
+
+
+def test_tables_of_episodes_are_planned(toy):
+  """One for each version that may be open; more by arrival, and if groups that
+  are dropped are replaced."""
+  plain = toy.get_method('reinforce')
+  rollout = keydoor.get_config(plain).rollout
+  filtered = plain.replace(group_filter=ZeroVariance())
+  for fields, method, count in (
+    ({'staleness': 2}, plain, 1),
+    ({'episodes': 'slots'}, plain, 1),
+    ({'episodes': 'slots', 'staleness': 2}, plain, 3),
+    ({'episodes': 'slots', 'staleness': 2, 'order': 'arrival'}, plain, 4),
+    ({'episodes': 'slots', 'staleness': 2}, filtered, 6),
+  ):
+    found = tables_of_episodes(dataclasses.replace(rollout, **fields), method)
+    assert found == count

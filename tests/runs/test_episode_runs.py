@@ -15,13 +15,16 @@ import pytest
 from configs.methods import grpo, spiral, turn_ppo
 from configs.worlds import keydoor
 import rl_jax
+from rl_jax.episodes.closings import FILE
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models.judge_source import Judge
 from rl_jax.pieces.policies import CopyEvery, Frozen
+from rl_jax.pieces.selection import AccuracyBand
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
 from rl_jax.runtime import profiling
 from rl_jax.tasks import MemoryWindow
+from rl_jax.verification.journal import FOLDER
 
 pytestmark = pytest.mark.usefixtures('no_mesh_left')
 
@@ -312,6 +315,7 @@ def changed(config, episodes='slots', **more):
   )
 
 
+BAND = 0.9  # of mean rewards; a filter drops groups above it
 TIMED = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
 
 
@@ -384,15 +388,11 @@ def test_a_run_across_updates_continues(across, tmp_path, record, first):
   assert lines == expected and timeless(rows) == timeless(known)
 
 
-@pytest.mark.parametrize('seed', [0, 1])
-def test_the_order_of_answers_changes_no_weight(
-  across, tmp_path, record, delayed_calls, seed
-):
-  """E0: seeded delays in place of worker processes, across updates."""
-  config = slots_config(4, staleness=2)
+def train_delayed(config, workdir, delayed_calls, seed):
+  """Trains with seeded delays, of which some are long, in place of workers."""
   settings = dataclasses.replace(config.verifier, num_workers=0)
   config = dataclasses.replace(config, verifier=settings)
-  trainer = loop.Trainer(config, str(tmp_path))
+  trainer = loop.Trainer(config, str(workdir))
   journal = trainer.parts.runner._journal
 
   class Ticking(delayed_calls.DelayedCalls):
@@ -405,10 +405,113 @@ def test_the_order_of_answers_changes_no_weight(
     (answer,) = journal.pool.ask([request.payload])
     return 'ok', answer
 
-  journal._calls._calls = Ticking(make, seed=seed, most=(2, 100)[seed])
+  journal._calls._calls = Ticking(
+    make,
+    seed=seed,
+    delay=lambda rng: rng.paretovariate(0.7) - 1,
+    most=(2, 100)[seed % 2],
+  )
   trainer.run()
+  return trainer
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_the_order_of_answers_changes_no_weight(
+  across, tmp_path, record, delayed_calls, seed
+):
+  """E0: seeded delays in place of worker processes, across updates."""
+  config = slots_config(4, staleness=2)
+  train_delayed(config, tmp_path, delayed_calls, seed)
   (rows, lines), (known, expected) = record(tmp_path), record(across)
   assert lines == expected and timeless(rows) == timeless(known)
+
+
+def check_repeated(found, expected):
+  """E0: the lines, the metrics, and the weights at the end."""
+  (rows, lines), (known, others) = (pair[0] for pair in (found, expected))
+  assert lines == others and timeless(rows) == timeless(known)
+  states = [trainer.state.params for _, trainer in (found, expected)]
+  jax.tree.map(np.testing.assert_array_equal, *states)
+
+
+@pytest.fixture(name='whimsical')
+def _whimsical(monkeypatch):
+  """A function of the fields of a rollout: a run whose rewards vary.
+
+  filtered: whether groups with high rewards are dropped.
+  """
+  monkeypatch.syspath_prepend(PATH.parents[1])
+  import misbehaving_environments
+
+  def make(iterations, filtered, **more):
+    config = slots_config(iterations, max_rounds=2, **more)
+    method = config.method
+    if filtered:
+      band = AccuracyBand(low=0.0, high=BAND)
+      method = dataclasses.replace(method, group_filter=band)
+    return dataclasses.replace(
+      config,
+      method=method,
+      task=misbehaving_environments.Whimsical(),
+      evaluation=dataclasses.replace(config.evaluation, every=0),
+      guards=dataclasses.replace(config.guards, log_rollouts=9),
+    )
+
+  return make
+
+
+@pytest.mark.parametrize('filtered', [False, True])
+def test_a_run_by_arrival_is_a_function_of_its_closings(
+  whimsical, tmp_path, record, delayed_calls, filtered
+):
+  """E0: one that stops, continues and is in another order of answers each time
+  equals a whole one that has its file of closings and nothing else of it."""
+
+  def run(folder, iterations, seed):
+    config = whimsical(iterations, filtered, staleness=2, order='arrival')
+    trainer = train_delayed(config, tmp_path / folder, delayed_calls, seed)
+    return record(tmp_path / folder), trainer
+
+  run('parts', 2, 1)
+  parts = run('parts', 5, 3)
+  path = tmp_path / 'parts' / FOLDER / FILE
+  closings = [json.loads(line) for line in path.read_text().splitlines()]
+  used = [g for x in closings for g in (*x['groups'], *x['dropped'])]
+  assert len(closings) == 5 and len(used) == len(set(used))
+  assert used != sorted(used)
+  (tmp_path / 'whole' / FOLDER).mkdir(parents=True)
+  (tmp_path / 'whole' / FOLDER / FILE).write_bytes(path.read_bytes())
+  whole = run('whole', 5, 5)
+  check_repeated(parts, whole)
+  most = [row['rollout/steps_behind_max'] for row in parts[0][0]]
+  assert 0 < max(most) <= 2
+  assert any(x['dropped'] for x in closings) == filtered
+
+
+def test_a_filter_has_the_same_groups_in_any_order_of_answers(
+  whimsical, tmp_path, record, delayed_calls
+):
+  """E0: dynamic sampling in the fixed order, and a run of it that stops."""
+
+  def run(folder, iterations, seed):
+    config = whimsical(iterations, True, staleness=1)
+    trainer = train_delayed(config, tmp_path / folder, delayed_calls, seed)
+    return record(tmp_path / folder), trainer
+
+  first = run('first', 4, 0)
+  check_repeated(run('second', 4, 1), first)
+  run('parts', 2, 1)
+  check_repeated(run('parts', 4, 2), first)
+  rows, lines = first[0]
+  assert {row['rollout/steps_behind_max'] for row in rows} == {0, 1}
+  groups = {}
+  for line in lines:
+    group = line['step'], line['prompt_id']
+    groups.setdefault(group, []).append((line['reward'], line['weight']))
+  assert len(groups) == 2 * 4
+  for pairs in groups.values():
+    reward_G, weight_G = zip(*pairs, strict=True)
+    assert set(weight_G) == {float(np.mean(reward_G) <= BAND)}
 
 
 def test_a_timeline_of_turns_in_step_and_in_slots(tmp_path):

@@ -1,5 +1,6 @@
 """Episodes across updates without a model: what starts when, and resume."""
 
+import dataclasses
 import os
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from rl_jax.decoding.slot_engine import Result
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
+from rl_jax.episodes.closings import FILE, ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.schedule import Rule, Schedule
@@ -20,6 +22,8 @@ from rl_jax.runtime.writer import sole_writer
 from rl_jax.verification.sessions import SessionPool
 
 N, G, T, K = 2, 2, 24, 2
+FIXED = Rule(groups=N, staleness=K)
+ARRIVAL = dataclasses.replace(FIXED, order='arrival', max_rounds=3)
 TURNS = TurnConfig(max_turns=3, max_turn_tokens=3, max_observation_tokens=6)
 
 
@@ -45,7 +49,9 @@ class FakeSlots:
     found = {}
     for row in rows:
       n = count or self._left[row]
-      seed = (*self._params, self._traj.serial, row, int(self._length[row]))
+      group, sample = divmod(row, G)
+      place = self._traj.serial + group, sample, int(self._length[row])
+      seed = (*self._params, *place)
       ids = np.random.default_rng(seed).integers(4, 11, n).tolist()
       self._length[row] += n
       found[row] = Result(ids, False, count is None)
@@ -63,12 +69,16 @@ class Selector:
 
 
 class Run:
-  """The batches of a run, as (serial, version, actions of its rows)."""
+  """The batches of a run: of each group its serial, step, prompt and rows.
 
-  def __init__(self, task, folder, calls=None):
+  calls: of a pool, in place of worker processes. rule: by default in the fixed
+  order. drops: serials that a filter drops; None: there is no filter.
+  """
+
+  def __init__(self, task, folder, calls=None, rule=FIXED, drops=None):
     tokenizer = CharTokenizer(task.alphabet)
-    self.journal = NumberedCalls(SessionPool(task), folder, '', sole_writer())
-    self.made = []
+    writer = sole_writer()
+    self.journal = NumberedCalls(SessionPool(task), folder, '', writer)
     if calls is not None:
       self.journal._calls._calls = calls(self.journal.pool)
     self.runner = slot_runner.SlotRunner(
@@ -77,6 +87,7 @@ class Run:
       tokenizer=tokenizer,
       stop=make_stop(tokenizer),
       turns=TURNS,
+      closings=ClosingJournal(folder and folder / 'answers', writer),
     )
     self.runner._finished = self._finished
     made = SlotCollector.__new__(SlotCollector)
@@ -87,11 +98,18 @@ class Run:
     made.engine = SimpleNamespace(
       start=self._start, slots=SimpleNamespace(settle=lambda *_: None)
     )
-    made._groups, made._batches, made._saved = N, [], []
-    made._schedule = Schedule(Rule(groups=N, staleness=K))
-    self.collector, self.update = made, 0
+    made._rule, made._schedule = rule, Schedule(rule)
+    made._batches, made._saved, made._first = [], [], 0
+    made._together = self._together
+    self.drops, self.observed = drops, []
+    if drops is not None:
+      made._kept = lambda one: [g not in drops for g in (*one.groups, -1)]
+      made._observe = self.observed.extend
+    made._repeat()
+    self.collector, self.update, self.serial = made, 0, 0
+    self.method = SimpleNamespace(group_filter=drops)
     self.lagged = [((0,), 0)] * K
-    self.batches = []
+    self.batches, self.used = [], []
 
   def _start(self, prompt, mask, ids, serial, version):
     del prompt, mask, ids
@@ -106,33 +124,54 @@ class Run:
     del engine, table, examples
     return traj, marks[0]
 
+  def _together(self, places, found):
+    groups = []
+    for one, group in places:
+      traj, turn_BT = found[one]
+      rows = turn_BT[group * G : (group + 1) * G].tolist()
+      groups.append((traj.serial + group, traj.version, rows))
+    return groups
+
   def iterate(self, times):
     for _ in range(times):
-      v = self.update
-      earlier = tuple(self.lagged)
+      v, earlier, made = self.update, tuple(self.lagged), self.collector
       self.lagged = [*self.lagged[1:], ((v,), 10 * v)]
-      self.collector._drawing = Draw(None, None, v * N, 10 * v, (v,), earlier)
-      (traj,), _, last = self.collector._draw(None, None, None)
-      rows, turn_BT = [], traj[1]
-      for row in self.runner._rows:
-        rows.append((tuple(row.episode.actions), row.record()['rewards']))
-      ids = [example.id for example in last[1]]
-      self.batches.append(
-        (traj[0].serial, traj[0].version, ids, rows, turn_BT.tolist())
+      made._drawing = Draw(
+        None, self.method, self.serial, 10 * v, (v,), earlier
       )
+      if self.drops is None:
+        (groups,), _, last = made._draw(None, None, None)
+        ids = [example.id for example in last[1]]
+        said = [
+          (tuple(row.episode.actions), row.record()['rewards'])
+          for row in self.runner._rows
+        ]
+        rows = [said[n : n + G] for n in range(0, len(said), G)]
+        self.batches.append(list(zip(groups, ids, rows, strict=True)))
+      else:
+        close = made._played()
+        self.observed.extend(close.observe)
+        made._use(close)
+        self.batches.append((close.groups, close.kept))
+      self.used.append((made._used.serials, made._used.behind))
+      self.serial += len(made._used.serials)
       self.update += 1
 
   def close(self):
     """Closes the files."""
     self.journal.close()
+    self.runner.closings.close()
 
   def saved(self):
     """The JSON object of a checkpoint, and the state beside it."""
     host = {**self.collector.host(), **self.runner.host()}
-    return host, self.collector.selector.state, list(self.lagged), self.update
+    counts = self.update, self.serial
+    return host, self.collector.selector.state, list(self.lagged), counts
 
   def restore(self, saved):
-    host, self.collector.selector.state, self.lagged, self.update = saved
+    host, self.collector.selector.state, self.lagged, counts = saved
+    self.update, self.serial = counts
+    self.lagged = list(self.lagged)
     self.collector.restore({}, host)
     self.runner.restore({}, host)
 
@@ -156,12 +195,12 @@ def _whole(task, tmp_path):
 
 def test_what_starts_when(whole):
   """Update v trains groups vN.., sampled by weights max(0, v - K)."""
-  for update, (serial, version, ids, rows, _) in enumerate(whole.batches):
-    assert serial == update * N
-    assert version == 10 * max(0, update - K)
-    assert ids == [update * N, update * N + 1]
-    assert len(rows) == N * G and all(len(actions) for actions, _ in rows)
-  assert len({str(rows) for *_, rows, _ in whole.batches}) == 6
+  for update, groups in enumerate(whole.batches):
+    for n, ((serial, version, _), prompt, rows) in enumerate(groups):
+      assert serial == prompt == update * N + n
+      assert version == 10 * max(0, update - K)
+      assert len(rows) == G and all(len(actions) for actions, _ in rows)
+  assert len({str(groups) for groups in whole.batches}) == 6
 
 
 @pytest.mark.parametrize('first', [1, 2, 4])
@@ -181,11 +220,8 @@ def test_open_batches_start_again(whole, task, tmp_path, first):
   assert run.batches + again.batches == whole.batches
 
 
-@pytest.mark.parametrize('seed', range(4))
-def test_the_order_of_answers_changes_no_batch(
-  whole, task, tmp_path, delayed_calls, seed
-):
-  """E0: seeded delays, a few calls at a time, across updates."""
+def ticking(delayed_calls, seed, most):
+  """Calls with seeded delays; each look at their clock moves it."""
 
   class Ticking(delayed_calls.DelayedCalls):
     """A clock that each look at it moves."""
@@ -198,9 +234,114 @@ def test_the_order_of_answers_changes_no_batch(
       (answer,) = pool.ask([request.payload])
       return 'ok', answer
 
-    return Ticking(make, seed=seed, most=(1, 3, 7, 100)[seed])
+    return Ticking(make, seed=seed, most=most)
 
+  return calls
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_the_order_of_answers_changes_no_batch(
+  whole, task, tmp_path, delayed_calls, seed
+):
+  """E0: seeded delays, a few calls at a time, across updates."""
+  calls = ticking(delayed_calls, seed, (1, 3, 7, 100)[seed])
   run = Run(task, None, calls)
   run.iterate(6)
   run.close()
   assert run.batches == whole.batches
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_by_arrival_every_group_is_trained_once(
+  task, tmp_path, delayed_calls, seed
+):
+  """No group is older than K, none is lost; a batch lies in serial order."""
+  calls = ticking(delayed_calls, seed, (1, 3, 7, 100)[seed])
+  run = Run(task, tmp_path, calls, ARRIVAL)
+  run.iterate(12)
+  run.close()
+  used = [serial for serials, _ in run.used for serial in serials]
+  assert len(used) == len(set(used)) == 12 * N
+  assert set(range(10 * N)) <= set(used)  # those of K updates ago and before
+  for update, (serials, behind) in enumerate(run.used):
+    assert list(serials) == sorted(serials)
+    assert 0 <= min(behind) and max(behind) <= 10 * min(K, update)
+    for (serial, version, _), prompt, _ in run.batches[update]:
+      assert prompt == serial and 10 * update - version in behind
+  if seed:  # not all calls are made one after the other
+    assert used != sorted(used)
+
+
+@pytest.mark.parametrize('drops', [None, {1, 2, 3, 7, 8, 12}])
+@pytest.mark.parametrize('first', [1, 3, 5])
+def test_a_run_by_arrival_is_a_function_of_its_journal(
+  task, tmp_path, delayed_calls, drops, first
+):
+  """E0: a run that stops, one whose last updates are lost, and a whole one in
+  another order of answers, with the same closings."""
+
+  def run(folder, seed, times, saved=None, rule=ARRIVAL):
+    calls = ticking(delayed_calls, seed, 100)
+    made = Run(task, tmp_path / folder, calls, rule, drops)
+    if saved is not None:
+      made.restore(saved)
+    made.iterate(times)
+    made.close()
+    return made
+
+  begun = run('parts', 0, first)
+  saved = begun.saved()
+  lost = run('parts', 1, 3, saved)  # and killed: nothing of it was saved
+  again = run('parts', 2, 8 - first, saved)
+  assert again.batches[:3] == lost.batches[: 8 - first]
+  assert again.used[:3] == lost.used[: 8 - first]
+  known = (tmp_path / 'parts' / 'answers' / FILE).read_bytes()
+  (tmp_path / 'whole' / 'answers').mkdir(parents=True)
+  (tmp_path / 'whole' / 'answers' / FILE).write_bytes(known)
+  whole = run('whole', 3, 8)
+  assert whole.batches == begun.batches + again.batches
+  assert whole.used == begun.used + again.used
+  assert whole.observed == begun.observed + again.observed
+  assert (tmp_path / 'whole' / 'answers' / FILE).read_bytes() == known
+
+
+@pytest.mark.parametrize('order', ['fixed', 'arrival'])
+def test_dropped_groups_are_replaced(task, tmp_path, delayed_calls, order):
+  """Groups that count fill the batches, in each order of answers; the fixed
+  order has the same ones each time, and so has a run that stops."""
+  rule = dataclasses.replace(FIXED, order=order, max_rounds=2)
+  drops = {0, 1, 2, 3, 4, 5, 9, 14}
+  found = []
+  for seed in range(3):
+    calls = ticking(delayed_calls, seed, 100)
+    run = Run(task, tmp_path / f'{seed}', calls, rule, drops)
+    run.iterate(3)
+    saved = run.saved()
+    run.close()
+    again = Run(task, tmp_path / f'{seed}', calls, rule, drops)
+    again.restore(saved)
+    again.iterate(3)
+    again.close()
+    batches = run.batches + again.batches
+    used = [g for serials, _ in run.used + again.used for g in serials]
+    assert len(used) == len(set(used))
+    observed = run.observed + again.observed
+    assert len(observed) == len(set(observed)) and set(used) <= {*observed}
+    for groups, kept in batches:
+      assert len(groups) == N
+      assert not {*groups[:kept]} & drops and {*groups[kept:]} <= drops
+    assert sum(kept for _, kept in batches[1:]) == 5 * N
+    found.append((batches, observed))
+  if order == 'fixed':
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_batch_that_cannot_be_filled_is_short(task, tmp_path):
+  """All are dropped: after max_rounds they fill the batch, and are gone."""
+  rule = dataclasses.replace(FIXED, max_rounds=2)
+  run = Run(task, tmp_path, None, rule, set(range(100)))
+  run.iterate(2)
+  run.close()
+  (first, second), used = run.batches, run.used
+  assert first == ((0, 1), 0) and second[1] == 0
+  assert set(used[0][0]) == set(range((K + 2) * N))

@@ -27,6 +27,7 @@ class CISPO(Loss):
   clip_high: float = ranged(0.28, 0.0)
   aggregation: Any = None  # overrides the method's
   per_token = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

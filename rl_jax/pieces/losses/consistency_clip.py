@@ -47,6 +47,7 @@ class ConsistencyClip(Loss):
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # overrides the method's
   min_group_size = 2
+  off_policy = True
 
   def _blend(self, traj: Trajectories) -> tuple[Array, Array]:
     """(w, B), each [N]."""

@@ -42,6 +42,7 @@ class DPPO(Loss):
   ratio_limit: float = ranged(20.0, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   per_token = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

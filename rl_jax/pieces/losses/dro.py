@@ -22,6 +22,7 @@ class DRO(Loss):
   coef: float = ranged(1.0, 0.0)  # advantage per nat
   aggregation: Any = None  # overrides the method's
   per_token = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -40,6 +40,7 @@ class DuelingQ(Loss):
   aggregation: Any = None  # overrides the method's
   per_token = True
   needs = ('value_heads', _DRAWN)
+  off_policy = True
 
   @property
   def num_values(self) -> int:

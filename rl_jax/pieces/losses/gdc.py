@@ -35,6 +35,7 @@ class GDC(Loss):
   normalize: bool = static(default=False)
   aggregation: Any = None  # overrides the method's
   needs = ('logp_ref',)
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -27,6 +27,7 @@ class GMPO(Loss):
   log_clip_low: float = ranged(0.4, 0.0)  # nats
   log_clip_high: float = ranged(0.4, 0.0)  # nats
   aggregation: Any = None  # overrides the method's
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -40,6 +40,7 @@ class GroupRegression(Loss):
   eps: float = ranged(1e-2, 0.0, open_low=True)  # nats squared
   aggregation: Any = None  # a scalar loss is not aggregated
   min_group_size = 2
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -32,6 +32,7 @@ class GSPO(Loss):
   clip_low: float = ranged(3e-4, 0.0, 1.0)
   clip_high: float = ranged(4e-4, 0.0)
   aggregation: Any = None  # overrides the method's
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -47,6 +47,7 @@ class LengthPreference(Loss):
   floor: float = ranged(1e-3, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   min_group_size = 2
+  off_policy = True
 
   def init_params(self) -> dict[str, Array]:
     """lambda - start, in units of `rate`."""

@@ -39,6 +39,7 @@ class MinPRO(Loss):
   clip_high: float = ranged(0.28, 0.0)
   form: str = chosen('score', ('score', 'ppo'))
   aggregation: Any = None  # overrides the method's
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -46,6 +46,7 @@ class NFT(Loss):
   normalize: int = ranged(1, 0, 2, static=True)
   aggregation: Any = None  # overrides the method's
   min_group_size = 2
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -42,6 +42,7 @@ class P3O(Loss):
   clip_high: float = ranged(0.2, 0.0)
   aggregation: Any = None  # a scalar loss is not aggregated
   min_group_size = 2
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

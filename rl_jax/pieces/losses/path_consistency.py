@@ -42,6 +42,7 @@ class PathConsistency(Loss):
   aggregation: Any = None  # overrides the method's
   per_group = True
   needs = (_VALUE,)
+  off_policy = True
 
   @property
   def policies(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class PPOClip(Loss):
   dual_clip: float | None = ranged(None, 1.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   per_token = True
+  off_policy = True
 
   @property
   def offers(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class SAPO(Loss):
   negative_temperature: float = ranged(1.05, 0.0, open_low=True)
   aggregation: Any = None  # overrides the method's
   per_token = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

@@ -26,6 +26,7 @@ class StepRegression(Loss):
   coef: float = ranged(0.01, 0.0, open_low=True)
   segments: str = chosen('turns', SOURCES)
   aggregation: Any = None  # a scalar loss is not aggregated
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

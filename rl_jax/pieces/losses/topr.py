@@ -32,6 +32,7 @@ class TOPR(Loss):
   negative_high: float = ranged(1.0, 0.0)
   denominator: str = chosen('old', ('old', 'behaviour'))
   aggregation: Any = None  # overrides the method's
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

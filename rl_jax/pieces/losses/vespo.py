@@ -27,6 +27,7 @@ class VESPO(Loss):
   negative_power: float = ranged(3.0, 0.0)
   negative_decay: float = ranged(2.0, 0.0)
   aggregation: Any = None  # overrides the method's
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Loss [B, T]."""

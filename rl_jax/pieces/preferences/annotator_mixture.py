@@ -39,6 +39,7 @@ class AnnotatorMixture(Loss):
   aggregation: Any = None  # a scalar loss is not aggregated
   min_group_size = 2
   needs = ('value_heads_after',)
+  off_policy = True
 
   @property
   def num_values(self) -> int:

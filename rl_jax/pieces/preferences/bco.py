@@ -31,6 +31,7 @@ class BCO(Loss):
   from_data = True
   labelled = True
   needs = ('logp_ref',)
+  off_policy = True
 
   def init(self, num_prompts: int) -> dict[str, Array]:
     """The mean and the number of the rows so far."""

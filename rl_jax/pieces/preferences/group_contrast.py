@@ -38,6 +38,7 @@ class GroupContrast(Loss):
   per_group = True
   needs = ('logp_ref',)
   min_group_size = 2
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

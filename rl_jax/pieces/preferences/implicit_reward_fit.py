@@ -48,6 +48,7 @@ class ImplicitRewardFit(Loss):
   from_data = True
   imitates = True  # every response, whatever its label
   needs = ('logp_ref',)
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

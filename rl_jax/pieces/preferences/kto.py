@@ -36,6 +36,7 @@ class KTO(Loss):
   from_data = True
   labelled = True
   needs = ('logp_ref',)
+  off_policy = True
 
   @property
   def mismatched(self) -> bool:

@@ -44,6 +44,7 @@ class PairLoss(Loss):
   aggregation: Any = None  # a scalar loss is not aggregated
   per_group = True
   min_group_size = 2
+  off_policy = True
 
   @property
   def needs(self) -> tuple[Any, ...]:

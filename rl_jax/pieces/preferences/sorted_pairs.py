@@ -33,6 +33,7 @@ class SortedPairs(Loss):
   aggregation: Any = None  # a scalar loss is not aggregated
   needs = ('logp_ref',)
   min_group_size = 2
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """A scalar."""

@@ -38,6 +38,7 @@ class TreeSiblings(Loss):
     'node_BK': 'numbers of the nodes of a tree above the row, in its group',
     'edge_end_BK': 'tokens of the row up to each of these nodes',
   }
+  off_policy = True
 
   @property
   def needs(self) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ class TopSpread(GroupFilter):
 
   fraction: float = ranged(0.25, 0.0, 1.0, open_low=True)
   min_group_size = 2
+  compares_groups = True
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if groups of several rollouts would be compared."""

@@ -52,6 +52,7 @@ class IcePop(Weight):
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
   per_token = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
@@ -70,6 +71,7 @@ class SequenceMask(Weight):
 
   low: float = ranged(0.5, 0.0, 1.0)
   high: float = ranged(5.0, 1.0)
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
@@ -98,6 +100,7 @@ class DivergenceMask(Weight):
   estimator: str = chosen('k3', ('k2', 'k3'))
   level: str = chosen('mean', ('mean', 'sum', 'max', 'token'))
   per_group = True
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
@@ -128,6 +131,7 @@ class TruncatedImportance(Weight):
   limit: float = ranged(2.0, 0.0, open_low=True)
   level: str = chosen('token', ('token', 'sequence'))
   normalize: bool = static(default=False)
+  off_policy = True
 
   def __call__(self, ctx: LossContext) -> LossOut:
     """Weights [B, T]."""
