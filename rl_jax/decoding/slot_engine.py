@@ -20,7 +20,11 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Trajectories
 
-FEED = 32  # known tokens of a row that are fed at once, at most
+# Known tokens that are fed at once: of a row, and the rows of a call, at most.
+# Answers come a few at a time, and 256 tokens cost as much as all that a device
+# can do while it reads the weights once. Narrower calls by need would have
+# other bits.
+FEED, FEED_ROWS = 32, 8
 # Each is two programs, and holds a quarter of the slots of the one before.
 MOST_WIDTHS = 3
 APART = 4
@@ -34,9 +38,10 @@ class SlotPrograms:
   begin: (params, traj=, key=) -> weights, table, drawn. feed: (weights, table,
   chosen, said) -> table. sample: (weights, table, chosen) -> table, drawn.
   Tables are donated. slots: of a call at most, on all devices; None: all rows.
-  most_widths: numbers of slots that are tried. widths: those in use on each
-  shard, the most first; () until `settle`. exact: whether a row has the same
-  bits among all neighbours; then tokens do not depend on time (tier E0).
+  most_widths: numbers of slots that are tried. widths: those of `sample` in use
+  on each shard, the most first; () until `settle`. fed: rows of a shard in a
+  call of `feed`. exact: whether a row has the same bits among all neighbours;
+  then tokens do not depend on time (tier E0).
   """
 
   begin: Callable[..., tuple[Any, Table, Drawn]]
@@ -46,6 +51,7 @@ class SlotPrograms:
   slots: int | None
   most_widths: int
   widths: tuple[int, ...] = ()
+  fed: int = 0
   exact: bool = True
 
   def settle(
@@ -61,6 +67,7 @@ class SlotPrograms:
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
     tried = _widths(total // shards, self.slots, shards, self.most_widths)
+    self.fed = min(FEED_ROWS, tried[0])
 
     def probe(width, rows):
       self.widths = (width,)
@@ -145,7 +152,7 @@ class RunningSlots:
     """Puts observations after rows: (ids, whether it forgets)."""
     left = list(said)
     while left:
-      width, slots = self._placed(left)
+      width, slots = self._placed(left, (self._programs.fed,))
       own = [row for row in slots if row is not None]
       left = [row for row in left if row not in own]
       ids_VO: Any = np.zeros((len(slots), self._most), np.int32)
@@ -164,18 +171,17 @@ class RunningSlots:
 
   def sample(self, rows: Sequence[int]) -> Burst:
     """Starts a burst of the first rows that have slots."""
-    width, slots = self._placed(rows)
+    width, slots = self._placed(rows, self._programs.widths)
     chosen = processes.put(self._chosen(slots, width), self._everywhere)
     self.table, drawn = self._programs.sample(self._weights, self.table, chosen)
     return Burst(slots, drawn)
 
-  def _placed(self, rows):
+  def _placed(self, rows, widths):
     """(slots of a shard, the row in each slot of all shards or None)."""
     share = self._total // self._shards
     by_shard: list[list[int]] = [[] for _ in range(self._shards)]
     for row in rows:
       by_shard[row // share].append(row)
-    widths = self._programs.widths
     need = max(map(len, by_shard))
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
