@@ -22,10 +22,14 @@ TEST_ENV := JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
 	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 # Most of a test's time is compilation: no optimisation, and the emitters that
-# are quicker (all of them; rl_jax/runtime/compilation.py chooses them for updates). The
-# smoke run and `make quickstart` run programs as users do.
-QUICK_COMPILER := XLA_FLAGS='--xla_backend_optimization_level=0 \
-	--xla_cpu_use_fusion_emitters=false'
+# are quicker (all of them; rl_jax/runtime/compilation.py chooses them for updates),
+# which jaxlib 0.11 no longer has. The smoke run and `make quickstart` run programs
+# as users do.
+FORMER_EMITTERS := import importlib.metadata as m; print( \
+	"--xla_cpu_use_fusion_emitters=false" \
+	if m.version("jaxlib").startswith("0.10.") else "")
+QUICK_COMPILER := XLA_FLAGS="--xla_backend_optimization_level=0 \
+	$$($(BIN)/python -c '$(FORMER_EMITTERS)')"
 PYTEST := $(TEST_ENV) $(QUICK_COMPILER) $(BIN)/python -m pytest \
 	-W 'ignore:Error reading persistent compilation cache' \
 	-W 'ignore:Error writing persistent compilation cache'
