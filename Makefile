@@ -125,6 +125,8 @@ test-faults: $(STAMP)
 	$(RUN) tests/tools/kill_points.py --rollout=parts,staleness,previous
 	$(RUN) tests/tools/kill_points.py --rollout=draft_model
 	$(RUN) tests/tools/kill_points.py --rollout=episodes
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots,ahead --kinds=turns
 	$(RUN) tests/tools/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.
@@ -137,6 +139,7 @@ test-attacks: $(STAMP)
 	$(RUN) tests/tools/attacks.py
 	$(RUN) tests/tools/attack_scorers.py
 	$(RUN) tests/tools/attack_turns.py
+	$(RUN) tests/tools/attack_orders.py
 
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.

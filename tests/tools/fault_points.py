@@ -24,9 +24,12 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 SERIALS = 64  # of a file of answers
+CALLS = 'calls_made.txt'
 JOURNAL = 'rl_jax.verification.journal:JournaledPool'
 ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
+SLOTS = 'rl_jax.episodes.slot_runner'
+ENGINE = 'rl_jax.decoding.slot_engine:RunningSlots'
 # Of a process: the calls of `ask` that open the first prompts of training, and
 # of evaluation, at start; then those of each rollout.
 _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
@@ -57,7 +60,7 @@ class Fault:
     return f'{self.kind}: {when} call {self.call} of {name}{inside}'
 
 
-def faults(episodes: bool = False) -> list[Fault]:
+def faults(episodes: bool = False, slots: bool = False) -> list[Fault]:
   """All points of runs with or without episodes, in their own order."""
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
@@ -98,7 +101,10 @@ def faults(episodes: bool = False) -> list[Fault]:
     ('writer', f'{WRITER}.offsets', 3, 'after'),
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]
-  points += _turns() if episodes else _rewards()
+  if episodes:
+    points += _slots() if slots else _turns()
+  else:
+    points += _rewards()
   found = [Fault(*point) for point in points]
   found += [
     Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
@@ -155,6 +161,43 @@ def _turns() -> list[tuple]:
     (f'{EPISODES}._act', 2, 'after'),
     (f'{EPISODES}._observations', 2, 'before'),
     (f'{EPISODES}._observations', 3, 'after'),
+    (f'{EPISODES}._finished', 1, 'before'),
+    (f'{EPISODES}._finished', 2, 'after'),
+  ]
+  return [('turns', *point) for point in points]
+
+
+def _slots() -> list[tuple]:
+  """The same of episodes in slots, whose calls are made one by one."""
+  add, used = f'{ANSWERS}:AnswerJournal.add', f'{ANSWERS}:JournaledCalls.poll'
+  line = f'{ANSWERS}:AnswerJournal._append'
+  made = 'rl_jax.episodes.calls:SessionCalls'
+  opens = 'rl_jax.episodes.beginnings:open_all'
+  points = [
+    (opens, 3, 'before'),
+    (opens, 3, 'after'),
+    (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
+    (f'{ANSWERS}:NumberedCalls.stream', 2, 'after'),
+    (f'{ANSWERS}:NumberedCalls.over', 1, 'before'),
+    (f'{ANSWERS}:NumberedCalls.over', 2, 'after'),
+    (f'{made}.submit', 30, 'before'),
+    (f'{made}.submit', 45, 'after'),
+    (f'{made}.poll', 9, 0.001),
+    (f'{made}.poll', 40, 'after'),
+    *((add, number, 'before') for number in (5, 40, 60)),
+    *((add, number, 'after') for number in (6, 41, 75)),
+    *((line, number, 'half') for number in (7, 42, 61)),
+    (used, 43, 'after'),
+    (f'{SLOTS}:SlotRunner.start', 2, 'before'),
+    (f'{SLOTS}:SlotRunner.start', 2, 'after'),
+    (f'{SLOTS}:SlotRunner.finish', 2, 'after'),
+    (f'{SLOTS}:Game.hear', 20, 'before'),
+    (f'{SLOTS}:Game.hear', 45, 'after'),
+    (f'{SLOTS}:Game.advance', 2, 'before'),
+    (f'{SLOTS}:Game.advance', 5, 'after'),
+    (f'{ENGINE}.feed', 2, 'after'),
+    (f'{ENGINE}.sample', 4, 'after'),
+    (f'{ENGINE}.sample', 6, 0.002),
     (f'{EPISODES}._finished', 1, 'before'),
     (f'{EPISODES}._finished', 2, 'after'),
   ]
@@ -245,24 +288,30 @@ def time_out_once(workdir: pathlib.Path) -> None:
   So do calls of environments. Whether a beginning does depends on its seed, not
   on the call: a process that continues asks for beginnings that others knew.
   """
+  from rl_jax.episodes.calls import SessionCalls
   from rl_jax.episodes.journal import AnswerJournal, NumberedCalls
   from rl_jax.verification.journal import JournaledPool
   from rl_jax.verification.pool import Outcome, VerifierPool
-  from rl_jax.verification.sessions import Answer, SessionPool
+  from rl_jax.verification.sessions import Answer
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
-  reward, poll = VerifierPool.reward, SessionPool.poll
+  reward, poll = VerifierPool.reward, SessionCalls.poll
   journaled_reward = JournaledPool.reward
   ask, add = NumberedCalls.ask, AnswerJournal.add
-  name = None  # of a sample of the call that is made
+  name = None  # of a sample of the rewards that are computed
+  openings = set()  # serials of rounds that open examples
 
-  def is_late(sample):
-    one = name(sample)
+  def is_late(one):
     return one not in seen and zlib.crc32(one.encode()) % 8 == 0
 
+  def call_name(request):
+    if request.serial in openings:
+      return f'seed/{request.payload.seed}'
+    return '/'.join(map(str, request.key[:3]))
+
   def slow_reward(self, examples, responses):
-    late = list(map(is_late, range(len(examples))))
+    late = [is_late(name(row)) for row in range(len(examples))]
     outcomes = reward(self, examples, responses)
     failed = Outcome(None, 'timeout', 'killed after a while')
     pairs = zip(late, outcomes, strict=True)
@@ -270,13 +319,15 @@ def time_out_once(workdir: pathlib.Path) -> None:
 
   def slow_poll(self, timeout):
     failed = Answer(None, 'timeout', 'killed after a while')
+    late = {'outcome': 'timeout', 'reply': failed}
     return [
-      dataclasses.replace(one, answer=failed) if is_late(one.request) else one
+      dataclasses.replace(one, **late)
+      if is_late(call_name(one.request))
+      else one
       for one in poll(self, timeout)
     ]
 
-  def note(samples):
-    names = [name(x) for x in samples]
+  def note(names):
     seen.update(names)
     with marks.open('a') as file:
       file.write(''.join(f'{one}\n' for one in names))
@@ -285,23 +336,60 @@ def time_out_once(workdir: pathlib.Path) -> None:
     nonlocal name
     name = f'{self._calls}/{{}}'.format
     outcomes = journaled_reward(self, examples, responses)
-    note(range(len(examples)))
+    note([name(row) for row in range(len(examples))])
     return outcomes
 
-  def named_ask(self, requests, kept=None):
-    nonlocal name
-    number, name = self._number, lambda r: f'seed/{r.seed}'
-    if kept is None:
-
-      def name(r):
-        return f'{number}/{r.episode[1]}'
-
+  def noted_ask(self, requests, kept=None):
+    if kept is not None:
+      openings.add(self._number)
     return ask(self, requests, kept)
 
   def noted_add(self, answer):
     add(self, answer)
-    note([answer.request.payload])
+    note([call_name(answer.request)])
 
-  VerifierPool.reward, SessionPool.poll = slow_reward, slow_poll
+  VerifierPool.reward, SessionCalls.poll = slow_reward, slow_poll
   JournaledPool.reward = noted_reward
-  NumberedCalls.ask, AnswerJournal.add = named_ask, noted_add
+  NumberedCalls.ask, AnswerJournal.add = noted_ask, noted_add
+
+
+def count_calls(workdir: pathlib.Path) -> None:
+  """Notes each call of environments that is made, and each line of an answer.
+
+  Both in their order, over all processes of the run, see `made_twice`.
+  """
+  from rl_jax.episodes.calls import SessionCalls
+  from rl_jax.episodes.journal import AnswerJournal
+
+  submit, add = SessionCalls.submit, AnswerJournal.add
+
+  def note(what, request):
+    key = ' '.join(map(str, (*request.key, request.crc)))
+    with (workdir / CALLS).open('a') as file:
+      file.write(f'{what} {key}\n')
+
+  def noted_submit(self, request):
+    note('call', request)
+    submit(self, request)
+
+  def noted_add(self, answer):
+    add(self, answer)
+    note('line', answer.request)
+
+  SessionCalls.submit, AnswerJournal.add = noted_submit, noted_add
+
+
+def made_twice(workdir: pathlib.Path) -> tuple[int, int, list[str]]:
+  """(calls, those without a line that were made again, those with a line)."""
+  path = workdir / CALLS
+  lines = path.read_text().splitlines() if path.exists() else []
+  made, answered, again, wrong = set(), set(), 0, []
+  for what, key in (line.split(' ', 1) for line in lines):
+    if what == 'line':
+      answered.add(key)
+      continue
+    again += key in made
+    made.add(key)
+    if key in answered:
+      wrong.append(key)
+  return len(made), again, wrong
