@@ -91,6 +91,7 @@ def page(name: str) -> str:
     _plan(pods.read(name)) if pods.read(name) else 'Nothing was planned.',
     '## Commands',
     _commands(name, recipe),
+    _small(name, recipe),
     '## Data',
     _data(recipe),
     _list('Prompts', [_prompt(*one) for one in recipe.prompts]),
@@ -213,6 +214,29 @@ def _commands(name, recipe):
     f'--workdir=runs/{name}_tiny',
   ]
   return '\n'.join(['```sh', *lines, '```'])
+
+
+def _small(name, recipe):
+  """Rows for one machine, which no published number is beside."""
+  if not recipe.small:
+    return ''
+  lines = [f'- `{row}`: {one.note}' for row, one in recipe.small.items()]
+  command = (
+    f'python -m experiments.sweep --paper={name} --scale=small '
+    f'--workdir=runs/{name}_small'
+  )
+  return '\n'.join(
+    [
+      '## On one machine',
+      '',
+      'No published number is beside these rows. The command continues a run',
+      'that was stopped, bit for bit.',
+      '',
+      *lines,
+      '',
+      f'```sh\n{command}\n```',
+    ]
+  )
 
 
 GB = 1e9

@@ -20,8 +20,12 @@ first response counts. --rule gives each row a score:
   reward          --reward of the response in --responses, a file that
                   `experiments.evaluate --out` has written for these rows
                   (BLEUBERI: --part=lowest, the hardest prompts)
+  spread          how far apart the outcomes of the samples in --outcomes are,
+                  of which the same program writes several for each row: largest
+                  less least, or by --measure (eva)
 --keep is a share below 1 or a number of rows, --part which of them. Rows are
-written as they were, in their order; --scores_out has {row, score, kept} of
+written as they were, in their order, with --draw drawn with probability score /
+sum of the scores in place of the best; --scores_out has {row, score, kept} of
 all. Prints one line of JSON, with the digest of the scores and, for each field
 of --describe, the mean of its numbers or the counts of its texts, of all rows
 and of those that are kept.
@@ -56,8 +60,11 @@ _NEEDS = {
   'joint_rank': ('difficulty',),
   'weight_change': ('model',),
   'reward': ('reward', 'responses'),
+  'spread': ('outcomes',),
 }
-_INPUTS = ('model', 'conditional', 'difficulty', 'reward', 'responses')
+_INPUTS = (
+  *('model', 'conditional', 'difficulty', 'reward', 'responses', 'outcomes'),
+)
 _MAX_ROW_BYTES = 10_000_000
 
 _DATA = flags.DEFINE_string('data', None, 'Rows, as JSONL.', required=True)
@@ -74,6 +81,11 @@ flags.DEFINE_string('conditional', None, 'The same, trained on the target.')
 flags.DEFINE_string('difficulty', None, 'Field with a number.')
 flags.DEFINE_string('reward', None, 'FILE.py:FUNCTION or MODULE:FUNCTION.')
 flags.DEFINE_string('responses', None, 'Of `experiments.evaluate --out`.')
+flags.DEFINE_string('outcomes', None, 'The same, with --num_samples.')
+_MEASURE = flags.DEFINE_enum(
+  'measure', 'range', row_selection.SPREADS, 'Of spread.'
+)
+_DRAW = flags.DEFINE_bool('draw', False, 'Draw rows by their scores.')
 _WEIGHT = flags.DEFINE_float(
   'difficulty_weight', 0.25, 'Of joint_rank.', 0.0, 1.0
 )
@@ -90,7 +102,7 @@ _RESPONSE = flags.DEFINE_integer(
   'max_response_tokens', 256, 'A longer one is an error.', lower_bound=1
 )
 _BATCH = flags.DEFINE_integer('batch_size', 64, 'Rows at a time.', 1)
-_SEED = flags.DEFINE_integer('seed', 0, 'Of random.', lower_bound=0)
+_SEED = flags.DEFINE_integer('seed', 0, 'Of random and --draw.', lower_bound=0)
 
 
 def main(argv):
@@ -101,7 +113,11 @@ def main(argv):
   task = PreferenceRows(path=_DATA.value, max_row_bytes=_MAX_ROW_BYTES)
   count = number(_KEEP.value, len(records))
   score_N = scores(task, records)
-  kept = row_selection.keep(score_N, count, _PART.value).tolist()
+  if _DRAW.value:
+    rng = np.random.default_rng(_SEED.value)
+    kept = row_selection.drawn(score_N, count, rng).tolist()
+  else:
+    kept = row_selection.keep(score_N, count, _PART.value).tolist()
   outputs.write_rows(_OUT.value, (records[row] for row in kept))
   chosen = set(kept)
   lines = [
@@ -151,6 +167,8 @@ def check_flags() -> None:
     if path is not None:
       outputs.check_file(flag, path)
       outputs.check_not_source('data', _DATA.value, path)
+  if _DRAW.value and _PART.value != 'highest':
+    raise ValueError(f'--draw with --part={_PART.value}: it has no parts')
   if _OUT.value == _SCORES_OUT.value:
     raise ValueError(f'--out={_OUT.value} is --scores_out, too: give another')
 
@@ -192,6 +210,8 @@ def scores(task: PreferenceRows, records: list[dict[str, Any]]) -> np.ndarray:
   rule, count = _RULE.value, len(records)
   if rule == 'random':
     return np.random.default_rng(_SEED.value).random(count)
+  if rule == 'spread':
+    return spreads(flags.FLAGS.outcomes, count)
   if rule == 'reward':
     return rewards(task, flags.FLAGS.reward, flags.FLAGS.responses)
   if rule in ('length', 'joint_rank'):
@@ -223,6 +243,23 @@ def field(records: list[dict[str, Any]], name: str) -> np.ndarray:
       )
     found.append(float(value))
   return np.array(found)
+
+
+def spreads(path: str, total: int) -> np.ndarray:
+  """The spread of the outcomes of each row in a file of `evaluate --out`.
+
+  Raises: ValueError if it has no samples of every row.
+  """
+  with open(path) as file:
+    samples = json.load(file).get('samples')
+  if not isinstance(samples, list) or len(samples) != total:
+    count = len(samples) if isinstance(samples, list) else 'no'
+    raise ValueError(
+      f'--outcomes={path} has samples of {count} rows, --data {total} rows: '
+      'evaluate all of them (--limit) with --num_samples'
+    )
+  outcomes = [[np.nan if x is None else x for x in own] for own in samples]
+  return row_selection.informativeness(np.array(outcomes), _MEASURE.value)
 
 
 def rewards(task: PreferenceRows, function: str, path: str) -> np.ndarray:

@@ -10,6 +10,7 @@
   python -m experiments.sweep --paper=NAME --scale=paper --rows=clip_cov,kl_cov
     --seeds=3 --workdir=DIR
   python -m experiments.sweep --paper=NAME --scale=tiny --workdir=DIR
+  python -m experiments.sweep --paper=verl_baselines --scale=small --workdir=DIR
 
 --config, --method and each --set take values separated by commas; a run is made
 of every combination, with every seed. Commas in brackets or quotes separate
@@ -17,7 +18,9 @@ nothing: (1,2),(3,4) are two values. --add is the same for all runs. --paper
 runs experiments/papers/NAME/sweep.py, and with --scale the rows of
 experiments/papers/NAME/recipe.py: paper, as published, on the data that
 `experiments.data` fetches; tiny, two iterations of a tiny model on rows written
-by hand, to try the recipe. --dry_run prints the runs and their state.
+by hand, to try the recipe; small, the schedule of a row with a small model on
+other data, which recipes may have for one machine. --dry_run prints the runs
+and their state.
 
 Finished runs are skipped, interrupted ones are continued. Each finished run
 adds a line to DIR/results.jsonl. The line of a failed run has the reason; it is

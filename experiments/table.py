@@ -43,7 +43,7 @@ _WORKDIR = flags.DEFINE_string(
 )
 _PAPER = flags.DEFINE_string('paper', '', 'Read its committed results.')
 _SCALE = flags.DEFINE_enum(
-  'scale', '', ['', *recipes.SCALES], 'Of --paper: the table of its recipe.'
+  'scale', '', ['', *recipes.TABLES], 'Of --paper: the table of its recipe.'
 )
 _UPDATE = flags.DEFINE_bool('update', False, 'Of --paper: its README.md.')
 _METRIC = flags.DEFINE_string('metric', 'reward/mean', 'In the last row.')

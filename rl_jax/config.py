@@ -335,6 +335,12 @@ def validate(config: ExperimentConfig) -> None:
       f'stopping.target = {config.stopping.target} is a value of a metric: set '
       'stopping.metric'
     )
+  if config.diagnostics.influence_every and config.method.shifts:
+    raise ValueError(
+      f'diagnostics.influence_every = {config.diagnostics.influence_every}: '
+      'the method has a loss of role "shift", and influence is measured at the '
+      'parameters themselves: set it to 0'
+    )
   if config.diagnostics.influence_every and config.diagnostics.baseline:
     _check_baseline(config, config.diagnostics.baseline)
   _check_evaluation(config)

@@ -21,6 +21,7 @@ from rl_jax.pieces.roles import (
   RolloutWrapper,
   Selector,
   Shaping,
+  Shift,
   Statistic,
   ValueLoss,
   ValueTarget,
@@ -58,7 +59,8 @@ class Method(struct.PyTreeNode, kw_only=True):
 
   shaping: rewards -> rewards ([B] or [B, T]), in order.
   credit: rewards -> advantages, in order; what is left [B] is broadcast.
-  losses: terms that are summed; role policy, regularizer or value.
+  losses: terms that are summed; role policy, regularizer or value. Those of
+    role shift say where the gradient of the others is taken.
   weights: token weights without gradient; their product multiplies the losses
     of role policy, and the denominators keep the tokens.
   aggregation: how a [B, T] loss becomes a scalar, unless the loss overrides it.
@@ -117,6 +119,11 @@ class Method(struct.PyTreeNode, kw_only=True):
       if slots is None or path.split('.')[0] in slots
       for need in piece.needs
     )
+
+  @property
+  def shifts(self) -> bool:
+    """Returns whether gradients are taken at other parameters, see `Shift`."""
+    return any(isinstance(loss, Shift) for loss in self.losses)
 
   @property
   def reads_values(self) -> bool:
@@ -202,7 +209,7 @@ def validate(
   there is something to minimise, and limits that two pieces must share.
   """
   _check_roles(method)
-  others = (Regularizer, ValueLoss)
+  others = (Regularizer, ValueLoss, Shift)
   if all(isinstance(loss, others) for loss in method.losses):
     raise ValueError('method.losses has no loss of role "policy": add one')
   if method.aggregation is None:

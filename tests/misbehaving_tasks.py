@@ -36,6 +36,8 @@ class Misbehaving(Task):
       _leave_a_daemon(response.split()[1])
     if response.startswith('leave '):
       _leave_a_child(response.split()[1])
+    if response.startswith('noted '):
+      return _noted(*response.split()[1:])
     action = getattr(self, response, None)
     if action is not None:
       return action()
@@ -240,3 +242,14 @@ class Modules(Misbehaving):
   def reward(self, example, response):
     """outcome is 1 if jax is loaded."""
     return {'outcome': float('jax' in sys.modules)}
+
+
+def _noted(path, name):
+  """Writes the name of a call to a file; 'slow' then hangs the first time."""
+  with open(path, 'a+') as file:
+    file.write(f'{name}\n')
+    file.seek(0)
+    names = file.read().split()
+  if name == 'slow' and names.count(name) == 1:
+    time.sleep(300)
+  return {'outcome': float(len(names))}

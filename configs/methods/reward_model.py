@@ -20,6 +20,10 @@ or a pair whose scores contradict its label is turned round.
 reward_model@rankings is for several responses with scores: all pairs of a
 prompt, which count as many as it has (InstructGPT; Okapi, whose released model
 reads one pair of four ranked responses).
+reward_model@meta, @soft and @contrast are of Wang et al., too, reconstructed: a
+gradient at parameters that separate samples of a policy (MetaRM; rows with
+`samples`), labels that are as sure as sigmoid of that difference of means, and
+features of a response that are alike under noise.
 """
 
 from rl_jax.method import Method
@@ -32,6 +36,13 @@ VARIANTS = {
   'margin': ('pairs=GivenMargin()', 'losses.CenteredScores=null'),
   'flipped': ('pairs=AllPairs()', 'losses.CenteredScores=null'),
   'rankings': ('pairs=AllPairs()', 'losses.CenteredScores=null'),
+  'meta': ('losses+=SampleSpread(score=FinalValue())',),
+  'soft': (
+    'pairs=GivenMargin()',
+    'losses.PairLoss.link=SoftTarget()',
+    'losses.CenteredScores=null',
+  ),
+  'contrast': ('losses+=FeatureContrast()',),
 }
 
 

@@ -13,6 +13,7 @@ Source: Anthony et al., "Thinking Fast and Slow with Deep Learning and Tree
 """
 
 from experiments.pipelines import sums
+from experiments.pipelines.rounds import unrolled
 from experiments.pipelines.stages import Stage
 
 ROUNDS = 2
@@ -20,30 +21,29 @@ ROUNDS = 2
 
 def get_stages() -> tuple[Stage, ...]:
   """A warm start, and three stages a round."""
-  stages = [Stage(name='policy_0', flags=sums.WARM)]
-  for n in range(1, ROUNDS + 1):
-    last = f'--set=model.path={{policy_{n - 1}}}'
-    stages += [
-      Stage(
-        name=f'samples_{n}',
-        flags=(
-          *(*sums.CONFIG, '--method=reinforce', *sums.DRAWN, last),
-          *('--set=optimizer.learning_rate=0.0', f'--set=seed={n}'),
-          *('--set=iterations=40', '--set=evaluation.every=0'),
-        ),
+  last = '--set=model.path={policy}'
+  body = (
+    Stage(
+      name='samples',
+      flags=(
+        *(*sums.CONFIG, '--method=reinforce', *sums.DRAWN, last),
+        *('--set=optimizer.learning_rate=0.0', '--set=seed={number}'),
+        *('--set=iterations=40', '--set=evaluation.every=0'),
       ),
-      Stage(
-        name=f'rows_{n}',
-        binary='rollout_rows',
-        flags=sums.rows_of(f'samples_{n}', '--form=response'),
+    ),
+    Stage(
+      name='rows',
+      binary='rollout_rows',
+      flags=sums.rows_of('samples', '--form=response'),
+    ),
+    Stage(
+      name='policy',
+      flags=(
+        *(*sums.CONFIG, '--method=sft', '--set=rollout.group_size=1', last),
+        *(*sums.on_rows('rows'), '--set=seed={number}'),
+        *('--set=optimizer.learning_rate=3e-4', '--set=iterations=100'),
       ),
-      Stage(
-        name=f'policy_{n}',
-        flags=(
-          *(*sums.CONFIG, '--method=sft', '--set=rollout.group_size=1', last),
-          *(*sums.on_rows(f'rows_{n}'), f'--set=seed={n}'),
-          *('--set=optimizer.learning_rate=3e-4', '--set=iterations=100'),
-        ),
-      ),
-    ]
-  return tuple(stages)
+    ),
+  )
+  start = Stage(name='policy_0', flags=sums.WARM)
+  return unrolled((start,), body, ROUNDS, {'policy': 'policy_0'})

@@ -7,6 +7,7 @@ Source: "RLHF Workflow: From Reward Modeling to Online RLHF", 2024; one update
   of the reference a round. Sizes are ours.
 """
 
+from experiments.pipelines.rounds import unrolled
 from experiments.pipelines.stages import Stage
 
 ROUNDS = 3
@@ -22,17 +23,14 @@ def get_stages() -> tuple[Stage, ...]:
       *('--set=task.form=right', '--set=rollout.group_size=1'),
     ),
   )
-  rounds = [
-    Stage(
-      name=f'round_{number}',
-      flags=(
-        *(config, '--method=online_dpo', '--workdir={out}'),
-        *(f'--set=seed={number}', f'--set=model.path={{round_{number - 1}}}'),
-        *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
-        *('--set=rollout.group_size=8', '--set=iterations=60'),
-        '--set=optimizer.learning_rate=3e-4',
-      ),
-    )
-    for number in range(1, ROUNDS + 1)
-  ]
-  return (warm, *rounds)
+  trained = Stage(
+    name='round',
+    flags=(
+      *(config, '--method=online_dpo', '--workdir={out}'),
+      *('--set=seed={number}', '--set=model.path={round}'),
+      *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=32'),
+      *('--set=rollout.group_size=8', '--set=iterations=60'),
+      '--set=optimizer.learning_rate=3e-4',
+    ),
+  )
+  return unrolled((warm,), (trained,), ROUNDS, {'round': 'round_0'})

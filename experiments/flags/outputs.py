@@ -10,12 +10,12 @@ from rl_jax.records import metrics
 from rl_jax.records.trackers import services
 from rl_jax.runs import directory, fingerprints, lock, policy
 from rl_jax.runtime.writer import sole_writer
-from rl_jax.verification import journal
+from rl_jax.verification import former_journal
 
 RUN_FILES = (  # what a run writes to its work directory
   directory.CONFIG_FILE,
   fingerprints.FILE,
-  journal.FILE,
+  former_journal.FILE,
   lock.FILE,
   metrics.METRICS,
   metrics.ROLLOUTS,

@@ -229,8 +229,9 @@ class Recipe:
     training cannot measure the table, as of a game; None: the same.
   rows: those that this package trains, by name. measured: released models that
     are measured only, by name, each with its command; the table of such a row
-    is what the command prints. left_out: further rows of the
-    table, with the reason.
+    is what the command prints. small: rows of no table, the schedule of one
+    that is with another model and other data, for one machine; their names are
+    those of no other row. left_out: further rows of the table, with the reason.
   columns: of the table, in its order. evaluation: column -> benchmark, none
     where nothing of the table can be measured here; missing: column -> why;
     average: the column that the paper calls the average, or '', of the columns
@@ -265,6 +266,7 @@ class Recipe:
   evaluated: Callable[[ExperimentConfig], ExperimentConfig] | None = None
   rows: Mapping[str, Row] = dataclasses.field(default_factory=dict)
   measured: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  small: Mapping[str, Row] = dataclasses.field(default_factory=dict)
   average: str = ''
   averaged: tuple[str, ...] = ()
   missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -319,6 +321,8 @@ class Recipe:
       raise ValueError(f'Recipe.by_hand has {lost}, but no such sources')
     if both := set(self.rows) & set(self.left_out):
       raise ValueError(f'Recipe.left_out has rows that are trained: {both}')
+    if both := set(self.small) & {*self.rows, *self.left_out}:
+      raise ValueError(f'Recipe.small has rows of the table: {both}')
     for pod in self.pods:
       targets.Target.parse(pod)
 
@@ -376,6 +380,23 @@ def row_of(paper: str, row: str) -> Row:
       overrides.unknown_name(f'row of {paper}', row, recipe.rows)
     )
   return recipe.rows[row]
+
+
+def small_row(paper: str, row: str) -> Row:
+  """A row of a recipe for one machine.
+
+  Raises: ValueError naming the known rows, or the recipes that have some.
+  """
+  small = load(paper).small
+  if not small:
+    having = [name for name in names() if load(name).small]
+    raise ValueError(
+      f'{paper} has no rows at the small scale; these have: {", ".join(having)}'
+    )
+  if row not in small:
+    what = f'row of {paper} at the small scale'
+    raise ValueError(overrides.unknown_name(what, row, small))
+  return small[row]
 
 
 def first_row(paper: str) -> str:

@@ -16,6 +16,7 @@ _SEED_FLAGS = {
       'papers.decoding.acceptance_head',
       'evaluate',
       'papers.episodes.latent_strategies',
+      'papers.worlds.evolved_rows',
       'papers.worlds.policy_cliff',
       'tools.prompt_information',
       'papers.episodes.relabelled_forms',

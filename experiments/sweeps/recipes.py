@@ -1,4 +1,4 @@
-"""The rows of a recipe as the runs of a sweep, at either scale."""
+"""The rows of a recipe as the runs of a sweep, at every scale."""
 
 from collections.abc import Sequence
 import os
@@ -7,7 +7,8 @@ from experiments.papers import data_files, prompts, tiny
 from experiments.papers import recipe as recipe_lib
 from experiments.sweeps import runs as sweep_runs
 
-SCALES = ('tiny', 'paper')
+TABLES = ('tiny', 'paper')  # of which a table compares with published numbers
+SCALES = ('tiny', 'small', 'paper')
 
 
 def members(
@@ -25,10 +26,13 @@ def members(
   if count < 1:
     raise ValueError(f'--seeds={count}: expected at least 1')
   recipe = recipe_lib.load(paper)
-  recipe_lib.first_row(paper)
-  chosen = {
-    name: recipe_lib.row_of(paper, name) for name in rows or recipe.rows
-  }
+  if scale == 'small':
+    names = rows or recipe.small or ('',)
+    chosen = {name: recipe_lib.small_row(paper, name) for name in names}
+  else:
+    recipe_lib.first_row(paper)
+    names = rows or recipe.rows
+    chosen = {name: recipe_lib.row_of(paper, name) for name in names}
   if scale == 'tiny':
     folder = os.path.join(workdir, 'tiny')
     return sweep_runs.runs(tiny.sweep(paper, folder, tuple(chosen), count))

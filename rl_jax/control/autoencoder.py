@@ -1,6 +1,6 @@
 """A small autoencoder of images, whose codes describe behaviour (STAX)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,8 @@ import optax
 
 from rl_jax.control import networks
 from rl_jax.types import Array
+
+BATCH = 128
 
 
 def init(key: Array, pixels: int, code: int, hidden: int = 32) -> Any:
@@ -26,26 +28,58 @@ def encoded(params: Any, image_NP: Array) -> tuple[Array, Array]:
   return code_ND, ((rebuilt_NP - image_NP) ** 2).mean(axis=1)
 
 
-def fit(
-  params: Any, image_NP: Array, on_N: Array, key: Array, steps: int
-) -> Any:
-  """Parameters after steps of Adam (1e-3) on batches of 64 images that are on.
+class Epochs(NamedTuple):
+  """A training that may end early."""
 
-  L = mean squared error of the images.
+  params: Any
+  opt: Any
+  epoch: Array
+  least: Array  # validation error before the last rises
+  rises: Array  # of the validation error, in succession
+
+
+def fit(
+  params: Any, image_NP: Array, on_N: Array, key: Array, epochs: int
+) -> Any:
+  """Parameters after Adam (1e-3) on four fifths of the images that are on.
+
+  L = mean squared error, in batches of BATCH that are drawn. Ends after so many
+  epochs, or when the error of the other images has risen four times in
+  succession.
   """
   optimizer = optax.adam(1e-3)
-  logits_N = jnp.where(on_N > 0, 0.0, -jnp.inf)
+  split_key, key = jax.random.split(key)
+  train_N = (on_N > 0) & (jax.random.uniform(split_key, on_N.shape) < 0.8)
+  valid_N = (on_N > 0) & ~train_N
+  order_N, count = jnp.argsort(~train_N), train_N.sum()
+  batches = max(1, round(0.8 * len(on_N) / BATCH))
 
   def loss(params: Any, batch_BP: Array) -> Array:
     return encoded(params, batch_BP)[1].mean()
 
-  def one(state: Any, number: Array) -> tuple[Any, None]:
+  def one(state: Any, key: Array) -> tuple[Any, None]:
     params, opt = state
-    draw = jax.random.fold_in(key, number)
-    row_B = jax.random.categorical(draw, logits_N, shape=(64,))
+    row_B = order_N[jax.random.randint(key, (BATCH,), 0, count)]
     grads = jax.grad(loss)(params, image_NP[row_B])
     moves, opt = optimizer.update(grads, opt)
     return (optax.apply_updates(params, moves), opt), None
 
-  start = params, optimizer.init(params)
-  return jax.lax.scan(one, start, jnp.arange(steps))[0][0]
+  def epoch(state: Epochs) -> Epochs:
+    keys = jax.random.split(jax.random.fold_in(key, state.epoch), batches)
+    (params, opt), _ = jax.lax.scan(one, (state.params, state.opt), keys)
+    error_N = encoded(params, image_NP)[1]
+    error = (error_N * valid_N).sum() / jnp.maximum(valid_N.sum(), 1)
+    rises = jnp.where(error > state.least, state.rises + 1, 0)
+    least = jnp.where(error > state.least, state.least, error)
+    return Epochs(params, opt, state.epoch + 1, least, rises)
+
+  start = Epochs(
+    params,
+    optimizer.init(params),
+    jnp.int32(0),
+    jnp.float32(jnp.inf),
+    jnp.int32(0),
+  )
+  return jax.lax.while_loop(
+    lambda state: (state.epoch < epochs) & (state.rises < 4), epoch, start
+  ).params

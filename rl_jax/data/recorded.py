@@ -31,6 +31,7 @@ from rl_jax.tasks import base
 from rl_jax.tasks.environments.base import is_environment
 from rl_jax.types import ENVIRONMENT, PAD, POLICY, Trajectories
 
+UNLABELLED = 'unlabelled_B'
 _DISTANCE = 'semantic_distance_B'  # of chosen rows, 0 on others
 
 
@@ -93,6 +94,12 @@ class RecordedSet(PromptSet):
           f'method.{path} reads the field semantic_distance of pairs, which '
           f'the data of {type(self.task).__name__} do not have; '
           'experiments.papers.preferences.embed_pairs writes it'
+        )
+      if UNLABELLED in piece.reads and None not in labels:
+        raise ValueError(
+          f'method.{path} reads responses without a label, and the first '
+          f'{len(labels)} of a row have one each: give rows the field samples, '
+          'and set rollout.group_size to all responses of a row'
         )
       if first.label is None and piece.labelled:
         raise ValueError(
@@ -262,6 +269,7 @@ def recorded_rows(
   if mismatched:
     live[:, -1] = 0.0
   live = live.reshape(-1)
+  unlabelled = beside_labels(records) * live
   length = np.asarray([len(tokens) for _, tokens, _ in rows], np.int32)
   n = np.arange(B, dtype=np.int32)
   fields: dict[str, Any] = dict(
@@ -277,13 +285,24 @@ def recorded_rows(
     policy_version_B=np.zeros(B, np.int32),
     mask_BT=(kind == POLICY).astype(np.float32),
     valid_B=live,
-    weight_B=live,
+    weight_B=live - unlabelled,
     logp_behaviour_BT=np.zeros((B, T), np.float32),
     rewards={base.OUTCOME: reward},
     reward_B=reward,
     extras=extras_of([recorded for recorded, *_ in rows], live, mismatched),
   )
+  if unlabelled.any():
+    fields['extras'] |= {UNLABELLED: unlabelled}
   return Trajectories(**fields)
+
+
+def beside_labels(records: Sequence[Sequence[Any]]) -> np.ndarray:
+  """1 on responses without a label in groups that have one, f32 [B]."""
+  found = []
+  for group in records:
+    labelled = [recorded.label is not None for recorded, *_ in group]
+    found += [float(any(labelled) and not own) for own in labelled]
+  return np.asarray(found, np.float32)
 
 
 def extras_of(
@@ -299,7 +318,7 @@ def extras_of(
   )
   label = np.where(live > 0, label, -1.0).astype(np.float32)
   extras = {'logged_B': np.ones(len(rows), np.float32), 'chosen_B': label}
-  if (label[live > 0] < 0).any():  # the data have no labels
+  if not (label[live > 0] >= 0).any():  # the data have no labels
     extras.pop('chosen_B')
   if mismatched:
     extras['mismatched_B'] = np.float32(1.0) - live

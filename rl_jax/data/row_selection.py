@@ -6,6 +6,8 @@ import numpy as np
 
 # The part of the rows that is kept, in the order of their scores.
 PARTS = ('highest', 'middle', 'lowest')
+# The measures of `informativeness`.
+SPREADS = ('range', 'regret', 'variance')
 
 
 def ranks(score_N: np.ndarray) -> np.ndarray:
@@ -42,6 +44,50 @@ def joint_rank(
       f'{len(difficulty_N)} difficulties and {len(length_N)} lengths'
     )
   return weight * ranks(difficulty_N) + (1 - weight) * ranks(length_N)
+
+
+def informativeness(reward_NK: np.ndarray, kind: str = 'range') -> np.ndarray:
+  """Returns how far apart the rewards of K responses to a row are, [N].
+
+  eva: 'range' is max - min, 'regret' max - mean, 'variance' with 1 / K. A
+  number added to all rewards changes nothing; NaN is a response that was not
+  judged, and a row with fewer than two others has 0.
+  Source: Ye et al., "Scalable Reinforcement Post-Training Beyond Static Human
+  Prompts: Evolving Alignment via Asymmetric Self-Play", 2024, by memory:
+  reconstructed.
+  """
+  if kind not in SPREADS:
+    raise ValueError(f'kind = {kind!r} is none of {", ".join(SPREADS)}')
+  reward_NK = np.asarray(reward_NK, np.float64)
+  live_N = np.isfinite(reward_NK).sum(1) > 1
+  reward_NK = np.where(live_N[:, None], reward_NK, 0.0)
+  best_N = np.nanmax(reward_NK, axis=1)
+  return {
+    'range': best_N - np.nanmin(reward_NK, axis=1),
+    'regret': best_N - np.nanmean(reward_NK, axis=1),
+    'variance': np.nanvar(reward_NK, axis=1),
+  }[kind]
+
+
+def drawn(
+  score_N: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+  """Indices of so many rows, ascending, drawn one after the other without
+  replacement, each with probability score / sum of the scores.
+
+  Rows of score 0 are drawn, alike, once no others are left.
+  Raises: ValueError for scores below 0, and as `keep` does.
+  """
+  score_N = _finite(score_N)
+  if (score_N < 0).any():
+    raise ValueError(f'row {int(np.argmax(score_N < 0))} has a score below 0')
+  if not 1 <= count <= len(score_N):
+    raise ValueError(f'{count} rows to draw of {len(score_N)}')
+  # The largest of log score + Gumbel noise, one after the other.
+  noise_N = rng.gumbel(size=len(score_N))
+  size_N = np.log(np.where(score_N > 0, score_N, 1.0)) + noise_N
+  order_N = np.lexsort((-size_N, score_N == 0))
+  return np.sort(order_N[:count])
 
 
 def weight_changes(

@@ -252,21 +252,38 @@ def prepare_weights(
   with the value head, as it is.
   """
   specs = models.specs(cfg)
+  head = {'value_head': params['value_head']} if values else {}
 
   def one(path, spec, x):
     if 'norm' not in path[-1].key:
       x = x.astype(cfg.compute_dtype)
       if not cfg.platform.is_cpu:  # or XLA gathers x in its own dtype
         x = jax.lax.optimization_barrier(x)
-    axes = (None if axis == 'width' else axis for axis in spec.logical_axes)
-    return layout.constrain(x, *axes)
-
-  whole = {
-    name: jax.tree_util.tree_map_with_path(
-      one, specs[name], params[name], is_leaf=models.is_spec
+    axes = spec.logical_axes[-x.ndim :]  # without that of layers, if x is one's
+    return layout.constrain(
+      x, *(None if axis == 'width' else axis for axis in axes)
     )
-    for name in ('model', 'lora')
-    if name in params
-  }
-  head = {'value_head': params['value_head']} if values else {}
-  return models.decoding_weights(whole, cfg) | head
+
+  def whole(specs, tree):
+    return jax.tree_util.tree_map_with_path(
+      one, specs, tree, is_leaf=models.is_spec
+    )
+
+  if cfg.platform.is_cpu or models.scans_layers(cfg.platform):
+    named = [name for name in ('model', 'lora') if name in params]
+    tree = {name: whole(specs[name], params[name]) for name in named}
+    return models.decoding_weights(tree, cfg) | head
+  # Layers are cut out of weights that are still split over fsdp: of whole ones
+  # XLA would hold all layers twice while it cuts.
+  weights = models.decoding_weights(params, cfg)
+  of_layer = {'base': specs['model'].pop('layers')}
+  if 'lora' in params:
+    of_layer['lora'] = specs['lora']['layers']
+  layers = tuple(
+    layer | {name: whole(of_layer[name], layer[name]) for name in of_layer}
+    for layer in weights['layers']
+  )
+  return {
+    'model': whole(specs['model'], weights['model']),
+    'layers': layers,
+  } | head

@@ -25,7 +25,7 @@ from rl_jax.types import Trajectories
 # can do while it reads the weights once. Narrower calls by need would have
 # other bits.
 FEED, FEED_ROWS = 32, 8
-# Each is two programs, and holds a quarter of the slots of the one before.
+# Each is a program, and holds a quarter of the slots of the one before.
 MOST_WIDTHS = 3
 APART = 4
 FEWEST = 4  # slots of the narrowest
@@ -39,9 +39,8 @@ class SlotPrograms:
   chosen, said) -> table. sample: (weights, table, chosen) -> table, drawn.
   Tables are donated. slots: of a call at most, on all devices; None: all rows.
   most_widths: numbers of slots that are tried. widths: those of `sample` in use
-  on each shard, the most first; () until `settle`. fed: rows of a shard in a
-  call of `feed`. exact: whether a row has the same bits among all neighbours;
-  then tokens do not depend on time (tier E0).
+  on each shard, the most first; () until `settle`. exact: whether a row has the
+  same bits among all neighbours; then tokens do not depend on time (tier E0).
   """
 
   begin: Callable[..., tuple[Any, Table, Drawn]]
@@ -51,8 +50,21 @@ class SlotPrograms:
   slots: int | None
   most_widths: int
   widths: tuple[int, ...] = ()
-  fed: int = 0
   exact: bool = True
+
+  def tried(self, traj: Trajectories) -> tuple[int, ...]:
+    """The numbers of slots of a shard that `settle` compares, the most first.
+
+    Each has its own program of `sample`. traj: rows of the mesh in force, or
+    shapes.
+    """
+    total = traj.length_B.shape[0]
+    shards = layout.parts(traj.num_prompts, 'sampled_rows')
+    return _widths(total // shards, self.slots, shards, self.most_widths)
+
+  def fed(self, traj: Trajectories) -> int:
+    """The rows of a shard in each call of `feed`."""
+    return min(FEED_ROWS, self.tried(traj)[0])
 
   def settle(
     self, params: Any, traj: Trajectories, key: jax.Array, most: int
@@ -66,8 +78,7 @@ class SlotPrograms:
       return
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    tried = _widths(total // shards, self.slots, shards, self.most_widths)
-    self.fed = min(FEED_ROWS, tried[0])
+    tried = self.tried(traj)
 
     def probe(width, rows):
       self.widths = (width,)
@@ -135,6 +146,7 @@ class RunningSlots:
     most: int,
   ):
     self._programs, self._most = programs, most
+    self._fed = programs.fed(traj)
     self._weights, self.table, drawn = programs.begin(
       params, traj=traj, key=key
     )
@@ -152,7 +164,7 @@ class RunningSlots:
     """Puts observations after rows: (ids, whether it forgets)."""
     left = list(said)
     while left:
-      width, slots = self._placed(left, (self._programs.fed,))
+      width, slots = self._placed(left, (self._fed,))
       own = [row for row in slots if row is not None]
       left = [row for row in left if row not in own]
       ids_VO: Any = np.zeros((len(slots), self._most), np.int32)

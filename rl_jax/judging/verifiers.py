@@ -33,10 +33,11 @@ from rl_jax.types import Trajectories
 from rl_jax.verification.pool import Outcome
 
 POSITION = 'verifications'  # in the JSON object of checkpoints
+NAMES = 'components'  # in the same place
 
 
 class Journaled(Stateful):
-  """Hands on to a JournaledPool what a checkpoint asks of it."""
+  """Hands on to a NumberedRounds what a checkpoint asks of it."""
 
   name: ClassVar[str] = 'verifier'
 
@@ -86,7 +87,16 @@ class _OneTurn:
 
 
 class TextVerifier(Journaled, _OneTurn):
-  """Outcomes of decoded responses, from a VerifierPool or a JournaledPool."""
+  """Outcomes of decoded responses, from NumberedRewards."""
+
+  def host(self) -> dict[str, Any]:
+    """The position in the journal, and what a sample that is lost has 0 of."""
+    return {**super().host(), NAMES: self._journal.names()}
+
+  def restore(self, arrays: Mapping[str, Any], host: Mapping[str, Any]) -> None:
+    """Continues there."""
+    super().restore(arrays, host)
+    self._journal.add_names(host.get(NAMES, ()))
 
   def outcomes(
     self,

@@ -43,6 +43,7 @@ from rl_jax.pieces.roles import (
   LossContext,
   LossOut,
   Regularizer,
+  Shift,
   ValueLoss,
   Weight,
 )
@@ -74,7 +75,7 @@ def without(method: Method, path: str) -> Method | None:
     nothing: dict[str, Any] = {slot: None}
     return dataclasses.replace(method, **nothing)
   piece = dict(method.pieces())[path]
-  others = (Regularizer, ValueLoss)
+  others = (Regularizer, ValueLoss, Shift)
   policies = [x for x in method.losses if not isinstance(x, others)]
   if policies == [piece]:
     return None

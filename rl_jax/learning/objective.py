@@ -22,6 +22,7 @@ from rl_jax.pieces.roles import (
   Loss,
   LossContext,
   Regularizer,
+  Shift,
   ValueLoss,
   Weight,
 )
@@ -80,11 +81,14 @@ def terms(
   key: Array,
   states: dict[str, Any],
   learned: dict[str, Any],
+  *,
+  shifting: bool = False,
 ) -> tuple[Array, Metrics, dict[str, Any]]:
   """`objective` with its metrics as the pieces return them, [B, T] too.
 
   states: of the pieces, by path; learned: their parameters, which have a
   gradient. Returns the states after this step, without gradient.
+  shifting: the sum of the method's shifts in place of that of its losses.
   """
   stats = {n: zero_masked(x, places(n, traj)) for n, x in stats.items()}
   fixed, states = jax.lax.stop_gradient((stats, dict(states)))
@@ -115,6 +119,8 @@ def terms(
       products[role] = products.get(role, 1.0) * factor_BT
   total = jnp.float32(0.0)
   for i, (path, loss) in enumerate(method.pieces_of('losses')):
+    if isinstance(loss, Shift) != shifting:
+      continue
     value = call(path, loss, stats, len(method.weights) + i)
     if value.ndim:
       ctx = AggregationContext(
@@ -125,7 +131,9 @@ def terms(
       token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
       token_BT = token_BT * products.get(loss.role, 1.0)
       value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
-    elif loss.per_token and not isinstance(loss, (Regularizer, ValueLoss)):
+    elif loss.per_token and not isinstance(
+      loss, (Regularizer, ValueLoss, Shift)
+    ):
       raise ValueError(
         f'method.{path} has per_token = True, but returns one number: return '
         'a loss of every token, [B, T], or set per_token = False'

@@ -17,9 +17,10 @@ def scores_first(method: Method, steps: int) -> bool:
   """True if a rollout needs a separate forward pass before the update.
 
   With one optimizer step a rollout the update's own forward has the same
-  weights and serves as logp_old, unless credit or the rollout reads the model.
+  weights and serves as logp_old, unless credit or the rollout reads the model,
+  or the update's forward is one of shifted weights.
   """
-  if method.wrapper.scores:
+  if method.wrapper.scores or method.shifts:
     return True
   return steps > 1 or bool(statistics_lib.model_needs(method, CREDIT_SLOTS))
 

@@ -79,7 +79,31 @@ def minibatch_gradient(
   Unscored trajectories are on-policy: logp_old is this forward's logp, without
   gradient. With token_fields the metrics have the entry 'tokens', see
   token_log. The last result are the states of the pieces after this step.
+  Where the method has shifts, the gradient is that at the shifted parameters.
   """
+  gradient = functools.partial(_gradient, forward, batch=batch)
+  metrics: dict[str, Any] = {}
+  if batch.method.shifts:
+    moving = _objective(batch, states, False, shifting=True)
+    grads, _, metrics, _ = gradient(params, moving, reuse_scores=reuse_scores)
+    params = jax.tree.map(lambda p, g: (p + g).astype(p.dtype), params, grads)
+    reuse_scores = False  # they are of the other parameters
+  loss_of = _objective(batch, states, token_fields)
+  grads, loss, own, states = gradient(
+    params, loss_of, reuse_scores=reuse_scores
+  )
+  return grads, loss, {**metrics, **own}, states
+
+
+def _gradient(
+  forward: Forward,
+  params: Any,
+  loss_of: Any,
+  *,
+  batch: Batch,
+  reuse_scores: bool,
+) -> tuple[Any, Array, dict[str, Any], dict[str, Any]]:
+  """`minibatch_gradient` of one function of the statistics at params."""
   method, traj, count = batch.method, batch.traj, forward.microbatches
   # What only credit reads was computed once, by score.
   trained = statistics_lib.model_needs(method, LOSS_SLOTS) | {
@@ -95,7 +119,6 @@ def minibatch_gradient(
     )
     return _parted(stats, trained)
 
-  loss_of = _objective(batch, states, token_fields)
   rows = statistics_lib.forward_inputs(forward, traj)
   if count == 1:  # one forward serves the objective and its gradient
     (loss, aux), grads = jax.value_and_grad(
@@ -130,10 +153,17 @@ def _parted(stats: dict[str, Array], trained: Needs):
   return stats, jax.lax.stop_gradient(fixed)
 
 
-def _objective(batch: Batch, states: dict[str, Any], token_fields: bool):
+def _objective(
+  batch: Batch,
+  states: dict[str, Any],
+  token_fields: bool,
+  *,
+  shifting: bool = False,
+):
   """(statistics, those that only metrics read, learned) -> (loss, aux).
 
-  aux: the metrics, and the states of the pieces after the step.
+  aux: the metrics, and the states of the pieces after the step. shifting: of
+  the shifts of the method in place of its losses.
   """
 
   def loss_of(
@@ -147,7 +177,13 @@ def _objective(batch: Batch, states: dict[str, Any], token_fields: bool):
       )
       metrics |= scored
     loss, terms, after = objective_lib.terms(
-      batch.method, stats, traj, batch.key, states, learned
+      batch.method,
+      stats,
+      traj,
+      batch.key,
+      states,
+      learned,
+      shifting=shifting,
     )
     metrics |= objective_lib.reduce_metrics(terms, traj)
     if token_fields:

@@ -6,6 +6,7 @@ from rl_jax.models.block_pool import make_pool as make_pool
 from rl_jax.models.decoding import decode_step as decode_step
 from rl_jax.models.decoding import decoding_weights as decoding_weights
 from rl_jax.models.decoding import prefill as prefill
+from rl_jax.models.decoding import scans_layers as scans_layers
 from rl_jax.models.files.model_dir import load_any as load_any
 from rl_jax.models.files.model_dir import save_model as save_model
 from rl_jax.models.heads import all_values as all_values

@@ -7,7 +7,7 @@
 | `group_filter` | GroupFilter | CreditContext -> CreditOut |
 | `value_target` | ValueTarget | CreditContext -> CreditOut |
 | `pairs` | Pairs | CreditContext -> CreditOut |
-| `losses` | Loss, Regularizer, ValueLoss | LossContext -> LossOut |
+| `losses` | Loss, Regularizer, ValueLoss, Shift | LossContext -> LossOut |
 | `weights` | Weight | LossContext -> LossOut |
 | `aggregation` | Aggregation | AggregationContext -> weights [B, T] |
 | `logits` | LogitTransform | LogitContext -> logits |
@@ -178,6 +178,19 @@ class ValueLoss(Loss):
   """A term that trains a value head; see Regularizer for weights."""
 
   role: ClassVar[str] = 'value'
+
+
+class Shift(Loss):
+  """A number by whose gradient parameters move before that of the others.
+
+    theta' = theta + d s / d theta,  the optimizer reads d L / d theta'
+
+  s are the values of all shifts, each times its step, L the other losses. The
+  optimizer changes theta by the gradient at theta' (first order). A shift keeps
+  no state, and its metrics are those at theta.
+  """
+
+  role: ClassVar[str] = 'shift'
 
 
 class Weight(_Stepwise):

@@ -5,7 +5,6 @@ it, so the programs are those of the run; no parameter is ever allocated.
 """
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -15,7 +14,6 @@ import numpy as np
 from rl_jax.config import ExperimentConfig, optimizer_of
 from rl_jax.data import recorded
 from rl_jax.data.recorded_checks import reads_mismatched
-from rl_jax.decoding import turn_decode
 from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.generate import start_trajectories
 from rl_jax.decoding.stop import make_stop
@@ -26,12 +24,12 @@ from rl_jax.learning.state import state_shapes
 from rl_jax.learning.update import Batch
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
-from rl_jax.planning import described_rows
-from rl_jax.runs import draft_model, evaluation, reward_models
+from rl_jax.planning import described_rows, episode_programs
+from rl_jax.runs import draft_model, evaluation, held_out, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.types import TrainState, Turns
+from rl_jax.types import TrainState
 
 
 def abstract(tree: Any, place: jax.sharding.Sharding) -> Any:
@@ -66,44 +64,6 @@ class _NoTokenizer:
     return []
 
 
-def _of_episodes(engine, params, traj, key, config):
-  """The program that ends with the first turn, and that of a later one."""
-  begin = engine.begin.lower(params, traj=traj, key=key)
-  weights, playing, _ = begin.out_info
-  replicated = mesh_lib.replicated(engine.mesh)
-  # Wrappers of chat templates come on top: a few tokens.
-  rows, most = traj.response_BT.shape
-  if not config.task.traits.rewrites:
-    most = config.rollout.turn_limits.max_observation_tokens
-  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=replicated)
-  said = turn_decode.Observations(
-    ids_BO=array((rows, most), jnp.int32),
-    length_B=array((rows,), jnp.int32),
-    live_B=array((rows,), bool),
-    forget_B=array((rows,), bool),
-  )
-  return begin, engine.turn.lower(weights, playing, said)
-
-
-def _played(traj, config):
-  """The record of episodes."""
-  shape = (traj.response_BT.shape[0], config.rollout.turn_limits.max_turns)
-  number: Any = jax.ShapeDtypeStruct(shape, jnp.int32)
-  reward: Any = jax.ShapeDtypeStruct(shape, jnp.float32)
-  return traj.replace(
-    turn_BT=traj.kind_BT,
-    context_BT=traj.kind_BT if config.task.traits.rewrites else None,
-    turns=Turns(
-      reward_BK=reward,
-      state_BK=number,
-      action_BK=number,
-      calls_BK=number,
-      duration_BK=reward,
-    ),
-    extras={'first_call_B': traj.length_B},
-  )
-
-
 def _wrapped(traj, wrapper):
   """The rows as they leave the rollout wrapper, all with one sharding."""
   rows = wrapper.shapes(traj)
@@ -116,7 +76,8 @@ def _of_data(config, traj):
   one.
   """
   task = config.task
-  record = task.recorded(task.example('train', 0))[0]
+  records = task.recorded(task.example('train', 0))
+  record = records[0]
   found = recorded.extras_of(
     [record], np.ones(1, np.float32), reads_mismatched(config.method)
   )
@@ -124,6 +85,8 @@ def _of_data(config, traj):
   shapes = {name: (B, *x.shape[1:]) for name, x in found.items()}
   if record.step_labels:
     shapes['step_label_BT'] = B, T
+  if recorded.beside_labels([[(one,) for one in records]]).any():
+    shapes[recorded.UNLABELLED] = (B,)
   found = {n: jax.ShapeDtypeStruct(x, jnp.float32) for n, x in shapes.items()}
   return abstract(found, traj.mask_BT.sharding)
 
@@ -196,9 +159,9 @@ class AbstractRun:
         traj = traj[0]  # the others are memory and counts
       traj = abstract(traj, replicated)
     else:
-      begin, turn = _of_episodes(stages.engine, params, traj, key, config)
-      lowered |= {'generate': begin, 'turn': turn}
-      traj = abstract(_played(traj, config), replicated)
+      found = episode_programs.lowered(stages.engine, params, traj, key, config)
+      lowered |= {name or 'generate': one for name, one in found.items()}
+      traj = abstract(episode_programs.played(traj, config), replicated)
     if config.reward_models:
       lowered['reward'] = self._reward(traj)
     traj = _wrapped(traj, config.method.wrapper)
@@ -215,7 +178,34 @@ class AbstractRun:
     traj = abstract(lowered['make_batch'].out_info[0], replicated)
     batch = Batch(frozen=frozen, method=method, traj=traj, key=key)
     lowered['update'] = self._update(stages, state, batch)
+    lowered |= self._held_out(stages, state, frozen, method, key)
     return lowered | self._evaluations(params, key)
+
+  def _held_out(
+    self, stages: Any, state: Any, frozen: Any, method: Any, key: Any
+  ) -> dict[str, jax.stages.Lowered]:
+    """The losses of held-out recorded rows, where a run measures them."""
+    config, settings = self.config, self.config.evaluation
+    recorded_prompts = config.rollout.recorded_prompts
+    if not (settings.every and settings.split and recorded_prompts):
+      return {}
+    rows = min(config.task.num_prompts(settings.split), settings.num_prompts)
+    size = held_out.batch_size(rows, recorded_prompts, self.mesh)
+    if not size:
+      return {}
+    traj = self._empty_rows(
+      size, config.rollout.group_size, config.rollout.max_response_tokens
+    )
+    traj = abstract(traj, mesh_lib.replicated(self.mesh))
+    traj = traj.replace(extras={**traj.extras, **_of_data(config, traj)})
+    found = described_rows.lowered(
+      lambda traj: held_out.program(stages, size).lower(
+        state, Batch(frozen=frozen, method=method, traj=traj, key=key)
+      ),
+      described_rows.with_rewards(config, traj),
+      config.method.num_values,
+    )
+    return {'held out': found}
 
   def _update(self, stages: Any, state: Any, batch: Batch) -> Any:
     """The update of one minibatch, with scores of the score pass."""
@@ -257,8 +247,8 @@ class AbstractRun:
       if config.rollout.turns is None:
         lowered[stage] = engine.generate.lower(params, traj=traj, key=key)
       else:
-        begin, turn = _of_episodes(engine, params, traj, key, config)
-        lowered |= {stage: begin, f'{stage} turn': turn}
+        found = episode_programs.lowered(engine, params, traj, key, config)
+        lowered |= {f'{stage} {name}'.rstrip(): x for name, x in found.items()}
     return lowered
 
   def _draft(self) -> draft_model.Loaded | None:

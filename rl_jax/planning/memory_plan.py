@@ -119,7 +119,9 @@ def estimate(
     parameters=bytes_per_device(params),
     reference=copies * bytes_per_device(trainable),
     optimizer=bytes_per_device(state.opt_state),
-    gradients=one * (2 if pieces > 1 else 1) + _head_gradient(model, trainable),
+    gradients=one * (2 if pieces > 1 else 1)
+    + _head_gradient(model, trainable)
+    + config.method.shifts * bytes_per_device(trainable),
     activations=sizes.activations(),
     layer=sizes.layer(),
     logits=sizes.logits(),

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import math
-import os
 from typing import Any
 
 from absl import logging
@@ -58,8 +57,8 @@ from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.tasks import votes
 from rl_jax.tasks.evaluation_set import judged
 from rl_jax.types import TrainState
-from rl_jax.verification.journal import FILE as JOURNAL_FILE
-from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.former_journal import FILE as FORMER_FILE
+from rl_jax.verification.numbered_rewards import NumberedRewards
 from rl_jax.verification.sessions import SessionPool
 
 Runner = TextVerifier | TokenVerifier | EpisodeRunner
@@ -373,21 +372,19 @@ def make_runner(
 
 def _journal(settings, pool, workdir, what, writer) -> Any:
   """The calls of a pool with their journal; workdir None: it has none."""
-  number, name = processes.index(), JOURNAL_FILE
+  number, former = processes.index(), FORMER_FILE
   if processes.count() > 1:  # each verifies its own rows
-    name = f'process_{number}_{JOURNAL_FILE}'
-  if isinstance(pool, SessionPool):
-    return NumberedCalls(
-      pool,
-      workdir,
-      what,
-      writer,
-      process=number,
-      former=name,
-      every_line=settings.journal_sync == 'line',
-    )
-  path = None if workdir is None else os.path.join(workdir, name)
-  return JournaledPool(pool, path, what, writer)
+    former = f'process_{number}_{FORMER_FILE}'
+  kind = NumberedCalls if isinstance(pool, SessionPool) else NumberedRewards
+  return kind(
+    pool,
+    workdir,
+    what,
+    writer,
+    process=number,
+    former=former,
+    every_line=settings.journal_sync == 'line',
+  )
 
 
 def _with_votes(config):

@@ -39,6 +39,27 @@ def measure(forward: Forward, state: TrainState, batch: Batch) -> Metrics:
 SHOWN = ('preference/', 'train/nll', 'value/')
 
 
+def batch_size(rows: int, most: int, mesh: jax.sharding.Mesh) -> int:
+  """The rows of a batch: as many of `rows` as devices share evenly, up to most.
+
+  0: there are too few.
+  """
+  shards = mesh.shape['data'] * mesh.shape['fsdp']
+  return min(most, rows // shards * shards)
+
+
+def program(stages: Stages, size: int) -> Any:
+  """The jitted `measure` of batches of that size: (state, batch) -> metrics."""
+  forward = stages.functions.forward
+  if size % forward.microbatches:
+    forward = dataclasses.replace(forward, microbatches=1)
+  return jax.jit(
+    functools.partial(measure, forward),
+    out_shardings=mesh_lib.replicated(stages.engine.mesh),
+    compiler_options=compilation.options(forward.model.platform),
+  )
+
+
 class HeldOut:
   """Metrics of the method's losses on the rows of another split.
 
@@ -47,10 +68,10 @@ class HeldOut:
   """
 
   def __init__(self, source: RecordedSource, stages: Stages, num_prompts: int):
-    shards = source.mesh.shape['data'] * source.mesh.shape['fsdp']
     count = min(num_prompts, len(source.prompts))
-    self._size = min(source.num_prompts, count // shards * shards)
+    self._size = batch_size(count, source.num_prompts, source.mesh)
     if not self._size:
+      shards = source.mesh.shape['data'] * source.mesh.shape['fsdp']
       raise ValueError(
         f'evaluation: {count} recorded rows of the split '
         f'{source.prompts.split!r} do not fill {shards} devices'
@@ -62,14 +83,7 @@ class HeldOut:
       )
     self._batches = count // self._size
     self._source, self._replicated = source, mesh_lib.replicated(source.mesh)
-    forward = stages.functions.forward
-    if self._size % forward.microbatches:
-      forward = dataclasses.replace(forward, microbatches=1)
-    self._measure = jax.jit(
-      functools.partial(measure, forward),
-      out_shardings=self._replicated,
-      compiler_options=compilation.options(forward.model.platform),
-    )
+    self._measure = program(stages, self._size)
 
   def run(
     self, frozen: Any, state: TrainState, method: Any, key: jax.Array

@@ -254,6 +254,7 @@ _ABSENT = {
   'logged_B': 0.0,
   'chosen_B': -1.0,
   'mismatched_B': 0.0,
+  'unlabelled_B': 0.0,
   'semantic_distance_B': 0.0,
   'aspect_label_BA': row_inputs.NO_LABEL,
   'step_label_BT': -1.0,

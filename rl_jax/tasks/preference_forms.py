@@ -4,7 +4,8 @@
             responses begin with it, and conversations may repeat it;
             score_chosen and score_rejected, where both are given, are rewards;
             `semantic_distance`, a number from 0 to 2, is that of the chosen
-            response from its prompt (Sem-DPO)
+            response from its prompt (Sem-DPO); `samples` is a list of further
+            responses without a label, of a policy (SampleSpread)
   label     {prompt, completion, label}, label true or false
   scores    {prompt, responses, scores}
   steps     {prompt, completions, labels}, a list of steps with a label each:
@@ -255,7 +256,18 @@ class _Row:
     return prompt, (
       dataclasses.replace(chosen, distance=self.distance()),
       rejected,
+      *self.samples(prompt),
     )
+
+  def samples(self, prompt):
+    """Responses without a label, of reward 0."""
+    found = self._record.get('samples')
+    if found is None:
+      return ()
+    if not isinstance(found, (list, tuple)):
+      self.fail('wrong_type', "'samples' must be a list of responses")
+    texts = (self.completion(text, 'samples', prompt) for text in found)
+    return tuple(_recorded(text, 0.0, None) for text in texts)
 
   def _check_repeated(self, common):
     """A prompt of turns in front of whole conversations must be theirs."""

@@ -157,24 +157,40 @@ class CallQueue:
         if not left:
           break
     except BaseException:
-      # Busy workers would reply to the next call: start new ones there.
-      self._crew.close()
-      self._waiting, self._done, self._left = [], [], 0
-      self._homes.clear()
-      self._restarts = 0
+      self._forget()
       raise
     found, self._done = self._done, []
     return found
 
-  def run(self, calls: list[Call]) -> list[Any]:
-    """The results of these calls, in order; no others are in the queue."""
+  def run(self, calls: list[Call], heard: Callable[[Call], None]) -> list[Any]:
+    """The results of these calls, in order; no others are in the queue.
+
+    heard: of each call when it is complete, and once more if it has another
+    result in the end, as it was answered twice.
+    """
     for call in calls:
       self.submit(call)
-    left = set(map(id, calls))
-    while left:
-      left -= set(map(id, self.poll(None)))
+    results: dict[int, Any] = {}
+    while len(results) < len(calls):
+      for call in self.poll(None):
+        results[id(call)] = call.result
+        try:
+          heard(call)
+        except BaseException:
+          self._forget()
+          raise
     self._numbers.clear()
+    for call in calls:
+      if call.result is not results[id(call)]:
+        heard(call)
     return [call.result for call in calls]
+
+  def _forget(self):
+    """Ends all processes: busy ones would reply to the next call."""
+    self._crew.close()
+    self._waiting, self._done, self._left = [], [], 0
+    self._homes.clear()
+    self._restarts = 0
 
   def end(self, episodes: Callable[[Any], bool]) -> None:
     """Ends the episodes of which that is true, with the next calls."""

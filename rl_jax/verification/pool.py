@@ -1,9 +1,10 @@
 """Rewards from worker processes: a failed call affects only its own sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import math
 import threading
+import types
 from typing import Any
 
 from rl_jax.checks import checked, chosen, ranged
@@ -18,6 +19,7 @@ REWARD = 'reward'
 CALLS = ('reset', 'step', REWARD)  # kinds of calls; the first two of episodes
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
 LOST = ('timeout', 'died')  # by what a response made of its judge
+NOTHING: Mapping[int, Any] = types.MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,9 +41,9 @@ class VerifierConfig:
   failed_share: the run ends when more of the episodes of a round have failed,
     in another way than that they could not be repeated: an environment that no
     longer answers. 1: never.
-  journal_sync: an answer of an environment is written before it is used; 'line'
-    also waits until it is on the disk, in case that the machine fails, and
-    'checkpoint' does so with each checkpoint.
+  journal_sync: an answer of an environment, or a reward, is written before it
+    is used; 'line' also waits until it is on the disk, in case that the machine
+    fails, and 'checkpoint' does so with each checkpoint.
   limits: calls of a kind that run at once, as {'reward': 16} for a judge that
     serves so many; kinds are 'reset' and 'step' of episodes, and 'reward'.
   rates: calls of a kind that begin in a second, as {'step': 2.5}.
@@ -101,6 +103,14 @@ class Outcome(Result):
   components: dict[str, float] | None
   kind: str = 'ok'
   detail: str = ''
+
+
+# Of (place, outcome, seconds queued, seconds) of a call.
+Heard = Callable[[int, Outcome, float, float], None]
+
+
+def _unheard(place: int, outcome: Outcome, queued: float, ran: float) -> None:
+  """Notes nothing."""
 
 
 class VerifierPool(WorkerPool):
@@ -173,22 +183,45 @@ class VerifierPool(WorkerPool):
     super().close()
 
   def reward(
-    self, examples: Sequence[Any], responses: Sequence[str]
+    self,
+    examples: Sequence[Any],
+    responses: Sequence[str],
+    known: Mapping[int, Outcome] = NOTHING,
+    heard: Heard = _unheard,
   ) -> list[Outcome]:
-    """One Outcome per sample, in order."""
+    """One Outcome per sample, in order.
+
+    Args:
+      examples: of the samples.
+      responses: to them.
+      known: outcomes of an earlier process by place, which are not asked for.
+      heard: of each call when it is complete, and once more if its outcome is
+        then found to be 'stray'.
+    """
     if len(examples) != len(responses):
       raise ValueError(
         f'{len(examples)} examples but {len(responses)} responses'
       )
+    samples = list(enumerate(zip(examples, responses, strict=True)))
+    samples = {place: one for place, one in samples if place not in known}
     with self._lock:
       if self._closed:
         raise RuntimeError('the VerifierPool is closed')
-      outcomes = self._judged(list(zip(examples, responses, strict=True)))
+      found = {**known, **self._judged(samples, heard)}
+      outcomes = [found[place] for place in range(len(examples))]
       outcomes = self._with_weighted(examples, outcomes)
-    for example, outcome in zip(examples, outcomes, strict=True):
-      where = f'example {example.id}'
-      self._tally.hear(outcome, 'verifier: first sample', where)
+    for place in samples:
+      where = f'example {examples[place].id}'
+      self._tally.hear(outcomes[place], 'verifier: first sample', where)
     return self._lost_as_wrong(outcomes) if self._wrong else outcomes
+
+  def names(self) -> list[str]:
+    """Components that samples have had, of which one that is lost has 0."""
+    return sorted(self._names)
+
+  def add_names(self, names: Sequence[str]) -> None:
+    """Continues a run whose samples have had these components."""
+    self._names.update(names)
 
   def check_weights(self, example: Any, response: str) -> None:
     """Raises ValueError where a response lacks a component that has a weight.
@@ -197,30 +230,34 @@ class VerifierPool(WorkerPool):
     that cannot be judged shows nothing; none is counted.
     """
     with self._lock:
-      self._with_weighted([example], self._judged([(example, response)]))
+      outcomes = self._judged({0: (example, response)})
+      self._with_weighted([example], [outcomes[0]])
 
   def try_one(self, example: Any, response: str) -> Outcome:
     """The outcome of a sample that is in no count and in no log."""
     with self._lock:
-      (outcome,) = self._judged([(example, response)])
-    return outcome
+      return self._judged({0: (example, response)})[0]
 
-  def _judged(self, samples):
+  def _judged(self, samples, heard=_unheard):
+    """Outcomes by place; samples: (example, response) by place."""
     if self._queue is None:
-      found = [worker_lib.judge(self._task, *sample) for sample in samples]
-      for kind, _, detail in found:
+      found = {}
+      for place, sample in samples.items():
+        kind, reply, detail = worker_lib.judge(self._task, *sample)
         worker_lib.check_breach(kind, detail)
-      return [Outcome(reply, kind, detail) for kind, reply, detail in found]
+        found[place] = Outcome(reply, kind, detail)
+      return found
     tries = 1 + self._wrong  # another call may have ended the process
     outcomes = self._queue.run(
       [
-        Call(order=(place,), kind=REWARD, message=sample, tries=tries)
-        for place, sample in enumerate(samples)
-      ]
+        Call(order=(n,), kind=REWARD, message=one, tries=tries, source=n)
+        for n, one in samples.items()
+      ],
+      lambda call: heard(call.source, call.result, call.queued, call.ran),
     )
     self._tally.add('stray', self._queue.late_strays)
     self._queue.late_strays = 0
-    return outcomes
+    return dict(zip(samples, outcomes, strict=True))
 
   def _lost_as_wrong(self, outcomes):
     for outcome in outcomes:

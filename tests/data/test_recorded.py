@@ -14,6 +14,7 @@ from rl_jax.data.recorded import RecordedSet, RecordedSource, recorded_rows
 from rl_jax.judging.step_labels import step_labels
 from rl_jax.models.files import gguf_import
 from rl_jax.models.tokenizer import CharTokenizer, HFTokenizer
+from rl_jax.pieces import preferences
 from rl_jax.rollouts.prompts import OverlongPromptError
 from rl_jax.tasks import (
   ChatTemplate,
@@ -309,6 +310,28 @@ def test_responses_to_other_prompts():
   np.testing.assert_array_equal(traj.valid_B, traj.weight_B)
   np.testing.assert_array_equal(traj.extras['chosen_B'], [1, 0, -1] * 2)
   np.testing.assert_array_equal(traj.extras['mismatched_B'], [0, 0, 1] * 2)
+
+
+def test_samples_beside_labels(toy):
+  """Responses without a label weigh nothing, and only their pieces see them."""
+  data = records()
+  examples, *arrays = data.batch([3, 8])
+  found = [data.responses(example) for example in examples]
+  plain = recorded_rows(tuple(arrays), found, 5)
+  assert 'unlabelled_B' not in plain.extras
+  for group in found:
+    sample = dataclasses.replace(group[1][0], label=None, reward=0.0)
+    group.append((sample, *group[1][1:]))
+  traj = recorded_rows(tuple(arrays), found, 5)
+  np.testing.assert_array_equal(traj.extras['unlabelled_B'], [0, 0, 1] * 2)
+  np.testing.assert_array_equal(traj.extras['chosen_B'], [1, 0, -1] * 2)
+  np.testing.assert_array_equal(traj.weight_B, [1, 1, 0] * 2)
+  np.testing.assert_array_equal(traj.valid_B, 1)
+  meta = toy.get_method('reward_model')
+  spread = preferences.SampleSpread(score=preferences.FinalValue())
+  meta = dataclasses.replace(meta, losses=(*meta.losses, spread))
+  with pytest.raises(ValueError, match='give rows the field samples'):
+    data.check_labels(meta)
 
 
 def test_turns_of_others_are_environment():

@@ -138,3 +138,59 @@ def test_of_equal_scores_the_first_rows_are_kept():
 def test_bad_arguments_are_named(call, message):
   with pytest.raises(ValueError, match=message):
     call()
+
+
+REWARDS = np.array([[0.0, 1.0, 1.0, 0.0], [0.5, 0.5, 0.5, 0.5], [1, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+  ('kind', 'expected'),
+  [
+    ('range', (1.0, 0.0, 1.0)),
+    ('regret', (0.5, 0.0, 0.75)),
+    ('variance', (0.25, 0.0, 0.1875)),
+  ],
+)
+def test_informativeness_by_hand(kind, expected):
+  np.testing.assert_allclose(
+    row_selection.informativeness(REWARDS, kind), expected
+  )
+
+
+def test_informativeness_of_shifted_and_scaled_rewards():
+  """E1: a constant changes nothing, a factor is one of the range."""
+  found = row_selection.informativeness(2.0 * REWARDS + 3.0)
+  np.testing.assert_allclose(found, 2 * row_selection.informativeness(REWARDS))
+
+
+def test_responses_that_were_not_judged_do_not_count():
+  nan = np.nan
+  found = row_selection.informativeness(
+    np.array([[nan, 0.0, 1.0], [nan, nan, 1.0], [nan, nan, nan]])
+  )
+  np.testing.assert_array_equal(found, [1.0, 0.0, 0.0])
+
+
+def test_rows_are_drawn_by_their_scores():
+  """Shares of 4,000 draws of one row of scores (0.1, 0.4, 0.5)."""
+  rng, scores = np.random.default_rng(0), np.array([0.1, 0.4, 0.5])
+  rows = [row_selection.drawn(scores, 1, rng)[0] for _ in range(4000)]
+  share = np.bincount(rows, minlength=3) / 4000
+  np.testing.assert_allclose(share, scores, atol=0.03)
+
+
+def test_rows_of_score_zero_come_last():
+  """All rows with a score are drawn before them; N of N are all."""
+  rng, scores = np.random.default_rng(0), np.array([0.0, 0.2, 0.0, 1e-6])
+  for _ in range(20):
+    assert {1, 3} < set(row_selection.drawn(scores, 3, rng))
+  np.testing.assert_array_equal(row_selection.drawn(scores, 4, rng), range(4))
+
+
+@pytest.mark.parametrize(
+  ('scores', 'count', 'message'),
+  [((1.0, -1.0), 1, 'below 0'), ((1.0, 2.0), 3, '3 rows to draw of 2')],
+)
+def test_wrong_draws_are_refused(scores, count, message):
+  with pytest.raises(ValueError, match=message):
+    row_selection.drawn(np.array(scores), count, np.random.default_rng(0))

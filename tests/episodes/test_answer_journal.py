@@ -1,4 +1,4 @@
-"""Answers of calls are written before they are used, and read once."""
+"""Answers of episodes are written before they are used, and read once."""
 
 import itertools
 import os
@@ -9,22 +9,17 @@ import zlib
 
 import pytest
 
-from rl_jax.episodes import journal as journal_lib
-from rl_jax.episodes.calls import Answer, Calls, CallsHere, Request
-from rl_jax.episodes.journal import AnswerJournal, JournaledCalls, NumberedCalls
-from rl_jax.runtime.writer import Writer, sole_writer
+from rl_jax.episodes.calls import Calls, CallsHere, Request
+from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
+from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Example
 from rl_jax.verification import journal_lines, sessions
+from rl_jax.verification.journal import AnswerJournal
 from rl_jax.verification.tally import Tally
 
 
 def _request(serial, turn=1, crc=5):
   return Request(serial, 0, turn, 'step', None, crc)
-
-
-def _answer(request, text='said', kind='ok'):
-  reply = {'observation': text} if kind == 'ok' else None
-  return Answer(request, 'ok', sessions.Answer(reply, kind, ''))
 
 
 _OPENED = []  # journals of a test
@@ -111,121 +106,6 @@ def test_known_answers_cost_no_call(tmp_path):
   run('task', [_request(0, crc=6), _request(0, turn=3)])
   assert len(made) == 8
   assert run('task', requests) == first and len(made) == 8
-
-
-def test_the_first_line_of_a_key_counts(tmp_path):
-  for text in ('one', 'two'):
-    journal = _journal(tmp_path)
-    journal._lines.clear()  # as of a process that did not read it
-    journal.add(_answer(_request(0), text))
-    journal.close()
-  line = _journal(tmp_path).known(_request(0))
-  assert line['reply'] == {'observation': 'one'}
-
-
-def test_a_torn_last_line_is_ignored(tmp_path):
-  """E0: cut at every byte of it, and written to afterwards."""
-  journal = _journal(tmp_path)
-  for serial in range(3):
-    journal.add(_answer(_request(serial), str(serial)))
-  journal.close()
-  (path,) = tmp_path.iterdir()
-  whole = path.read_bytes()
-  start = whole[:-1].rindex(b'\n') + 1
-  for end in range(start, len(whole)):
-    path.write_bytes(whole[:end])
-    again = _journal(tmp_path)
-    known = [again.known(_request(serial)) for serial in range(3)]
-    assert [line is not None for line in known] == [True, True, False]
-    again.add(_answer(_request(2), 'new'))
-    again.close()
-    last = _journal(tmp_path).known(_request(2))
-    assert last['reply'] == {'observation': 'new'}
-
-
-def test_a_damaged_line_costs_its_own_call(tmp_path, caplog):
-  """Every flipped bit is noticed."""
-  journal = _journal(tmp_path)
-  for serial in range(3):
-    journal.add(_answer(_request(serial)))
-  journal.close()
-  (path,) = tmp_path.iterdir()
-  whole = path.read_bytes()
-  start = whole.index(b'\n') + 1
-  end = whole.index(b'\n', start)
-  for place in range(start, end):
-    for bit in range(8):
-      damaged = bytearray(whole)
-      damaged[place] ^= 1 << bit
-      path.write_bytes(damaged)
-      found = _journal(tmp_path)._lines
-      assert {key[0] for key in found} == {0, 2}, (place, bit)
-  assert 'damaged: these calls are made again' in caplog.text
-
-
-@pytest.mark.parametrize(
-  'line',
-  [
-    {},
-    {'of': [0, 0]},
-    *(
-      {**dict.fromkeys(journal_lib._KEYS, 1), 'of': of, 'reply': {}}
-      for of in (None, [0], [0, 'x'], 'ab')
-    ),
-  ],
-)
-def test_lines_of_another_form_are_not_used(tmp_path, line):
-  (tmp_path / 'process_0_00000000.jsonl').write_bytes(
-    journal_lines.encode(line) + b'\x00\n' + b'[' * 100_000 + b'\n'
-  )
-  assert not _journal(tmp_path)._lines
-
-
-def test_files_that_a_checkpoint_has_passed_are_deleted(tmp_path):
-  """A file has SERIALS of them; those of other processes stay."""
-  count = journal_lib.SERIALS
-  other = _journal(tmp_path, process=1)
-  other.add(_answer(_request(0)))
-  journal = _journal(tmp_path)
-  for serial in range(3 * count):
-    journal.add(_answer(_request(serial)))
-  assert len(list(tmp_path.iterdir())) == 4
-  journal.forget(2 * count - 1)
-  assert len(list(tmp_path.iterdir())) == 3
-  journal.forget(3 * count)
-  assert [path.name[:9] for path in tmp_path.iterdir()] == ['process_1']
-  journal.add(_answer(_request(3 * count)))  # it continues
-  assert _journal(tmp_path).known(_request(3 * count))
-
-
-def test_a_full_disk_does_not_stop_the_run(tmp_path, caplog):
-  """The folder is a file, so that every write fails."""
-  (tmp_path / 'file').write_text('')
-  journal = _journal(tmp_path / 'folder')
-  journal._folder = journal._folder.parent / 'file' / 'answers'
-  for serial in range(2):
-    journal.add(_answer(_request(serial)))
-  assert caplog.text.count('cannot be written') == 1
-
-
-def test_a_paused_process_writes_to_no_file_of_its_successor(tmp_path):
-  """It has opened the former file, or its check fails."""
-  allowed = [True]  # of the old process
-
-  def check():
-    if not allowed[0]:
-      raise PermissionError('taken over')
-
-  old = AnswerJournal(tmp_path, '', Writer('old', check))
-  _OPENED.append(old)
-  old.add(_answer(_request(0), 'old'))
-  new = _journal(tmp_path)
-  new.add(_answer(_request(1), 'new'))
-  old.add(_answer(_request(2), 'after its last check'))
-  allowed[0] = False
-  old.add(_answer(_request(3), 'refused'))
-  found = _journal(tmp_path)._lines
-  assert sorted(key[0] for key in found) == [0, 1]
 
 
 def test_numbered_rounds_are_repeated(tmp_path):

@@ -148,3 +148,21 @@ def test_scores_of_models(tmp_path, pool, capsys):
 def test_wrong_flags_are_named(tmp_path, pool, capsys, given, message):
   with pytest.raises(ValueError, match=message):
     call(tmp_path, pool[1], capsys, **given)
+
+
+def test_rows_whose_outcomes_differ_are_drawn(tmp_path, pool, capsys):
+  """eva: with as many draws as such rows they are these, of any seed."""
+  rows, path = pool
+  mixed = {1, 4, 7}
+  samples = [[float(i in mixed), 0.0, None] for i in range(len(rows))]
+  outcomes = tmp_path / 'outcomes.json'
+  outcomes.write_text(json.dumps({'samples': samples}))
+  given = {'rule': 'spread', 'outcomes': outcomes, 'draw': True, 'keep': 3}
+  for seed in (0, 1):
+    _, kept = call(tmp_path, path, capsys, **given, seed=seed)
+    assert kept == [rows[i] for i in sorted(mixed)]
+  outcomes.write_text(json.dumps({'samples': samples[1:]}))
+  with pytest.raises(ValueError, match='samples of 19 rows, --data 20'):
+    call(tmp_path, path, capsys, **given)
+  with pytest.raises(ValueError, match='--draw with --part=lowest'):
+    call(tmp_path, path, capsys, **given, part='lowest')

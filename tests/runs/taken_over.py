@@ -31,7 +31,7 @@ from rl_jax.runs import guards
 from rl_jax.runs.lock import Lock
 from rl_jax.runs.saving import Saver
 from rl_jax.tasks import Example
-from rl_jax.verification.journal import JournaledPool
+from rl_jax.verification.numbered_rewards import NumberedRewards
 from rl_jax.verification.pool import Outcome
 
 PATH = pathlib.Path(__file__).resolve().parents[1] / 'tools/fault_points.py'
@@ -71,9 +71,9 @@ POINTS = {
   'before the journal': (f'{JOURNAL}._append', 4, 'before'),
   'between check and journal': (CHECK, 4, 'after', f'{JOURNAL}._append'),
   'in a line of the journal': (f'{JOURNAL}._append', 4, 'half'),
-  'between check and another journal': (
-    *(CHECK, 2, 'after'),
-    f'{JOURNAL}._rewrite',
+  'between check and another file of the journal': (
+    *(CHECK, 1, 'after'),
+    f'{JOURNAL}._opened',
   ),
   'at its end': ('rl_jax.runs.lock:Lock._remove', 1, 'before'),
 }
@@ -82,9 +82,14 @@ POINTS = {
 class Judge:
   """A pool whose outcomes are a function of the response."""
 
-  def reward(self, examples, responses):
-    """Its number."""
-    return [Outcome({'outcome': float(text)}) for text in responses]
+  def reward(self, examples, responses, known, heard):
+    """Its number, unless it is known."""
+    found = dict(known)
+    for place, text in enumerate(responses):
+      if place not in known:
+        found[place] = Outcome({'outcome': float(text)})
+        heard(place, found[place], 0.0, 0.0)
+    return [found[place] for place in range(len(examples))]
 
   def close(self):
     """Nothing to close."""
@@ -101,9 +106,7 @@ def train(workdir, take_over):
   """All steps, from the newest checkpoint on."""
   quiet_orbax()
   lock = Lock(workdir, take_over)
-  journal = JournaledPool(
-    Judge(), f'{workdir}/verifications.jsonl', 'task', lock.writer
-  )
+  journal = NumberedRewards(Judge(), workdir, 'task', lock.writer)
   saver = Saver(workdir, CheckpointConfig(keep_last=2), lock.writer)
   writer = MetricsWriter(workdir, trackers=(), writer=lock.writer)
   delayed = DelayedMetrics(writer)

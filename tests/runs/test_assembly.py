@@ -19,7 +19,7 @@ from rl_jax.runs.policies import Policies
 from rl_jax.runs.scanned import program
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.tasks import QuestionAnswer
-from rl_jax.verification.journal import FILE as JOURNAL_FILE
+from rl_jax.verification.journal import FOLDER
 from rl_jax.verification.pool import VerifierConfig
 from rl_jax.worlds import Bandit
 
@@ -171,7 +171,8 @@ def test_the_default_worker_is_started(config, mesh, tmp_path):
   target = config.task.target(example)
   (outcome,) = journal.reward([example], [target])
   assert outcome.components == config.task.reward(example, target)
-  assert len((tmp_path / JOURNAL_FILE).read_text().splitlines()) == 1
+  (path,) = (tmp_path / FOLDER).iterdir()
+  assert len(path.read_text().splitlines()) == 1
   runner.close()
 
 
@@ -182,7 +183,10 @@ def test_the_journal_knows_what_judges(config, mesh, tmp_path):
   def outcome(config, sha256, path):
     files = {'task.sources.train': {'sha256': sha256, 'path': path}}
     runner = assembly.make_runner(config, str(tmp_path), tokenizer, mesh, files)
-    example, lines = config.task.example('train', 0), runner._journal._lines
+    example, lines = (
+      config.task.example('train', 0),
+      runner._journal._journal._lines,
+    )
     before = dict(lines)
     runner._journal.reward([example], [''])
     runner.close()

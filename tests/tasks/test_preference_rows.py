@@ -7,6 +7,7 @@ import pytest
 
 from rl_jax.tasks import PreferenceRows, RulePairs
 from rl_jax.tasks.base import RecordedResponse
+from rl_jax.tasks.sources import BadRowError
 from rl_jax.worlds import Arithmetic
 
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
@@ -96,6 +97,20 @@ def test_distance_of_the_chosen_response(tmp_path):
   task = PreferenceRows(path=str(path))
   chosen, rejected = task.recorded(task.example('train', 0))
   assert (chosen.distance, rejected.distance) == (0.25, None)
+
+
+def test_samples_beside_a_pair(tmp_path):
+  path = tmp_path / 'rows.jsonl'
+  path.write_text(json.dumps({**PAIR, 'samples': ['7', '8']}) + '\n')
+  task = PreferenceRows(path=str(path))
+  found = task.recorded(task.example('train', 0))
+  assert [x.label for x in found] == [1, 0, None, None]
+  assert [x.text for x in found[2:]] == ['7', '8']
+  assert task.num_recorded == 4
+  wrong = tmp_path / 'wrong.jsonl'
+  wrong.write_text(json.dumps({**PAIR, 'samples': '7'}) + '\n')
+  with pytest.raises(BadRowError, match="'samples' must be a list"):
+    PreferenceRows(path=str(wrong)).num_prompts('train')
 
 
 @pytest.mark.parametrize(

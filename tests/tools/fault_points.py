@@ -25,7 +25,8 @@ SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 SERIALS = 64  # of a file of answers
 CALLS = 'calls_made.txt'
-JOURNAL = 'rl_jax.verification.journal:JournaledPool'
+JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
+REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
 SLOTS = 'rl_jax.episodes.slot_runner'
@@ -122,13 +123,18 @@ def faults(episodes: bool = False, slots: bool = False) -> list[Fault]:
 
 
 def _rewards() -> list[tuple]:
-  """Points in the journal of rewards."""
+  """Points in the journal of rewards.
+
+  Between an outcome and its line, in the line, between the line and its use.
+  """
   points = [
-    ('_append', 4, 'half'),
-    ('mark', 2, 'after'),
-    ('reward', 4, 'after'),
+    (f'{JOURNAL}.add', 40, 'before'),
+    (f'{JOURNAL}._append', 50, 'half'),
+    (f'{JOURNAL}._append', 45, 'after'),
+    (f'{REWARDS}.mark', 2, 'after'),
+    (f'{REWARDS}.reward', 4, 'after'),
   ]
-  return [('journal', f'{JOURNAL}.{name}', *more) for name, *more in points]
+  return [('journal', *point) for point in points]
 
 
 def _turns() -> list[tuple]:
@@ -138,8 +144,8 @@ def _turns() -> list[tuple]:
   """
   ask = f'{ANSWERS}:NumberedCalls.ask'
   pool = 'rl_jax.verification.sessions:SessionPool.poll'
-  add, used = f'{ANSWERS}:AnswerJournal.add', f'{ANSWERS}:JournaledCalls.poll'
-  line = f'{ANSWERS}:AnswerJournal._append'
+  add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
+  line = f'{JOURNAL}._append'
   opens = 'rl_jax.episodes.beginnings:open_all'
   turns = range(_FIRST_TURN, _FIRST_TURN + 3)
   points = [
@@ -169,8 +175,8 @@ def _turns() -> list[tuple]:
 
 def _slots() -> list[tuple]:
   """The same of episodes in slots, whose calls are made one by one."""
-  add, used = f'{ANSWERS}:AnswerJournal.add', f'{ANSWERS}:JournaledCalls.poll'
-  line = f'{ANSWERS}:AnswerJournal._append'
+  add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
+  line = f'{JOURNAL}._append'
   made = 'rl_jax.episodes.calls:SessionCalls'
   opens = 'rl_jax.episodes.beginnings:open_all'
   points = [
@@ -224,13 +230,10 @@ def _half(owner: object, arguments: Sequence) -> None:
   if isinstance(arguments[0], str):  # MetricsWriter._append(name, rows)
     name, rows = arguments
     file, line = owner._files[name]._file, json.dumps(rows[-1])
-  else:  # _append(line) of a journal
+  else:  # AnswerJournal._append(line)
     line = json.dumps(arguments[0])
-    if isinstance(arguments[0].get('of'), list):  # of an AnswerJournal
-      number = arguments[0]['of'][0] // SERIALS
-      file = owner._files.get(number) or owner._opened(number)
-    else:
-      file = owner._file
+    number = arguments[0]['of'][0] // SERIALS
+    file = owner._files.get(number) or owner._opened(number)
   file.write(line[: len(line) // 2].encode())
   file.flush()
 
@@ -289,16 +292,16 @@ def time_out_once(workdir: pathlib.Path) -> None:
   on the call: a process that continues asks for beginnings that others knew.
   """
   from rl_jax.episodes.calls import SessionCalls
-  from rl_jax.episodes.journal import AnswerJournal, NumberedCalls
-  from rl_jax.verification.journal import JournaledPool
+  from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
+  from rl_jax.verification.numbered_rewards import NumberedRewards
   from rl_jax.verification.pool import Outcome, VerifierPool
   from rl_jax.verification.sessions import Answer
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
   reward, poll = VerifierPool.reward, SessionCalls.poll
-  journaled_reward = JournaledPool.reward
-  ask, add = NumberedCalls.ask, AnswerJournal.add
+  numbered_reward = NumberedRewards.reward
+  ask, keep = NumberedCalls.ask, JournaledCalls.keep
   name = None  # of a sample of the rewards that are computed
   openings = set()  # serials of rounds that open examples
 
@@ -310,47 +313,55 @@ def time_out_once(workdir: pathlib.Path) -> None:
       return f'seed/{request.payload.seed}'
     return '/'.join(map(str, request.key[:3]))
 
-  def slow_reward(self, examples, responses):
-    late = [is_late(name(row)) for row in range(len(examples))]
-    outcomes = reward(self, examples, responses)
+  def slow_reward(self, examples, responses, *more):
+    if not more:  # not of a journal
+      return reward(self, examples, responses)
+    known, heard = more
+    late = {n for n in range(len(examples)) if is_late(name(n))}
+    late -= known.keys()
     failed = Outcome(None, 'timeout', 'killed after a while')
-    pairs = zip(late, outcomes, strict=True)
-    return [failed if slow else outcome for slow, outcome in pairs]
+
+    def late_heard(place, outcome, queued, ran):
+      heard(place, failed if place in late else outcome, queued, ran)
+      note(name(place))
+
+    outcomes = reward(self, examples, responses, known, late_heard)
+    return [failed if n in late else one for n, one in enumerate(outcomes)]
 
   def slow_poll(self, timeout):
-    failed = Answer(None, 'timeout', 'killed after a while')
-    late = {'outcome': 'timeout', 'reply': failed}
+    late = {
+      'outcome': 'timeout',
+      'reply': Answer(None, 'timeout', 'killed after a while'),
+    }
     return [
-      dataclasses.replace(one, **late)
-      if is_late(call_name(one.request))
-      else one
+      dataclasses.replace(
+        one, **(late if is_late(call_name(one.request)) else {})
+      )
       for one in poll(self, timeout)
     ]
 
-  def note(names):
-    seen.update(names)
+  def note(one):
+    seen.add(one)
     with marks.open('a') as file:
-      file.write(''.join(f'{one}\n' for one in names))
+      file.write(f'{one}\n')
 
-  def noted_reward(self, examples, responses):
+  def named_reward(self, examples, responses):
     nonlocal name
-    name = f'{self._calls}/{{}}'.format
-    outcomes = journaled_reward(self, examples, responses)
-    note([name(row) for row in range(len(examples))])
-    return outcomes
+    name = f'{self._number}/{{}}'.format
+    return numbered_reward(self, examples, responses)
 
   def noted_ask(self, requests, kept=None):
     if kept is not None:
       openings.add(self._number)
     return ask(self, requests, kept)
 
-  def noted_add(self, answer):
-    add(self, answer)
-    note([call_name(answer.request)])
+  def noted_keep(self, answer):
+    keep(self, answer)
+    note(call_name(answer.request))
 
   VerifierPool.reward, SessionCalls.poll = slow_reward, slow_poll
-  JournaledPool.reward = noted_reward
-  NumberedCalls.ask, AnswerJournal.add = noted_ask, noted_add
+  NumberedRewards.reward = named_reward
+  NumberedCalls.ask, JournaledCalls.keep = noted_ask, noted_keep
 
 
 def count_calls(workdir: pathlib.Path) -> None:
@@ -359,9 +370,9 @@ def count_calls(workdir: pathlib.Path) -> None:
   Both in their order, over all processes of the run, see `made_twice`.
   """
   from rl_jax.episodes.calls import SessionCalls
-  from rl_jax.episodes.journal import AnswerJournal
+  from rl_jax.episodes.journal import JournaledCalls
 
-  submit, add = SessionCalls.submit, AnswerJournal.add
+  submit, keep = SessionCalls.submit, JournaledCalls.keep
 
   def note(what, request):
     key = ' '.join(map(str, (*request.key, request.crc)))
@@ -372,11 +383,11 @@ def count_calls(workdir: pathlib.Path) -> None:
     note('call', request)
     submit(self, request)
 
-  def noted_add(self, answer):
-    add(self, answer)
+  def noted_keep(self, answer):
+    keep(self, answer)
     note('line', answer.request)
 
-  SessionCalls.submit, AnswerJournal.add = noted_submit, noted_add
+  SessionCalls.submit, JournaledCalls.keep = noted_submit, noted_keep
 
 
 def made_twice(workdir: pathlib.Path) -> tuple[int, int, list[str]]:

@@ -1,244 +1,164 @@
-"""A repeated reward call has the outcomes of the first time."""
-
-import itertools
-import logging
+"""Answers of calls are written before they are used, and read once."""
 
 import pytest
 
-from rl_jax.runtime.writer import sole_writer
-from rl_jax.tasks import Example
+from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.verification import journal as journal_lib
 from rl_jax.verification import journal_lines
-from rl_jax.verification.journal import JournaledPool
-from rl_jax.verification.pool import Outcome
+from rl_jax.verification.journal import AnswerJournal, Key, Said
+
+_OPENED = []  # journals of a test
 
 
-class Unrepeatable:
-  """A pool whose outcomes differ at every call."""
-
-  def __init__(self, first=0):
-    self._numbers = itertools.count(first)
-    self.calls = 0
-
-  def reward(self, examples, responses):
-    self.calls += 1
-    return [
-      Outcome(None, 'timeout', f'killed {next(self._numbers)}')
-      if response == 'slow'
-      else Outcome({'outcome': 0.1 * next(self._numbers)})
-      for response in responses
-    ]
-
-  def close(self):
-    """Nothing to close."""
+@pytest.fixture(autouse=True)
+def _closed():
+  yield
+  while _OPENED:
+    _OPENED.pop().close()
 
 
-def examples(count):
-  return [Example(prompt='', answer='', id=i) for i in range(count)]
+def _journal(folder, task='', **more):
+  _OPENED.append(AnswerJournal(folder, task, sole_writer(), **more))
+  return _OPENED[-1]
 
 
-def texts(call):
-  return [f'{call}', 'slow']
+def _key(serial, turn=1, crc=5):
+  return Key(serial, 0, turn, 'step', crc)
 
 
-def run(path, calls, first=0, restore=None, marks=(), forget=None):
-  """Outcomes of calls with numbers, and how many the pool has judged.
+def _said(text='said'):
+  return Said('ok', {'observation': text})
 
-  marks: calls after which a save begins. forget: after which one is committed.
-  """
-  pool = Unrepeatable(first)
-  journal = JournaledPool(pool, path, writer=sole_writer())
-  if restore is not None:
-    journal.restore(restore)
-  outcomes = {}
-  for call in calls:
-    outcomes[call] = journal.reward(examples(2), texts(call))
-    if call in marks:
-      assert journal.mark() == call + 1
-    if call == forget:
-      journal.forget(journal.mark())
+
+def test_lines_of_another_task_are_not_known(tmp_path):
+  """Nor those of another turn, or other inputs."""
+  _journal(tmp_path, 'task').add(_key(0), _said())
+  _OPENED.pop().close()
+  assert _journal(tmp_path, 'task').known(_key(0)) == _said()
+  assert _journal(tmp_path, 'other').known(_key(0)) is None
+  for key in (_key(1), _key(0, turn=2), _key(0, crc=6)):
+    assert _journal(tmp_path, 'task').known(key) is None
+
+
+def test_the_first_line_of_a_key_counts(tmp_path):
+  for text in ('one', 'two'):
+    journal = _journal(tmp_path)
+    journal._lines.clear()  # as of a process that did not read it
+    journal.add(_key(0), _said(text))
+    journal.close()
+  assert _journal(tmp_path).known(_key(0)) == _said('one')
+
+
+def test_a_call_that_was_answered_twice_is_void(tmp_path):
+  """By a later line of the same call, which no other outcome can be."""
+  journal = _journal(tmp_path)
+  journal.add(_key(0), _said('forged'))
+  journal.add(_key(0), Said(journal_lib.VOID, None, 'twice'))
   journal.close()
-  return outcomes, pool.calls
+  for known in (journal, _journal(tmp_path)):
+    assert known.known(_key(0)).outcome == journal_lib.VOID
 
 
-def test_a_killed_run_sees_the_same_outcomes_again(tmp_path):
-  """E0 with timeouts among them; later calls are judged for the first time."""
-  path = tmp_path / 'run' / 'journal'
-  first, _ = run(path, range(5))
-  again, judged = run(path, range(7), first=1000)
-  assert {n: again[n] for n in range(5)} == first
-  assert judged == 2 and again[6][0].components['outcome'] >= 100
-  third, judged = run(path, range(7), first=2000)
-  assert third == again and judged == 0
-  assert first[0][1].error == 'timeout: killed 1'
-
-
-def test_a_run_continues_after_its_checkpoint(tmp_path):
-  """Saved after call 2, killed after call 4: calls 3 and 4 are repeated."""
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(5), marks=(2,))
-  again, judged = run(path, range(3, 6), first=1000, restore=3)
-  assert {n: again[n] for n in (3, 4)} == {n: first[n] for n in (3, 4)}
-  assert judged == 1
-
-
-def test_saves_that_fail_advance_nothing(tmp_path):
-  """E0: however many calls were started and not committed, all calls are
-  repeated.
-  """
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(9), marks=range(9))
-  assert run(path, range(9), first=1000, marks=range(9)) == (first, 0)
-
-
-def test_a_partial_line_is_ignored(tmp_path):
-  """E0: cut at every byte of the last line, and appended to afterwards."""
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(3))
+def test_a_torn_last_line_is_ignored(tmp_path):
+  """E0: cut at every byte of it, and written to afterwards."""
+  journal = _journal(tmp_path)
+  for serial in range(3):
+    journal.add(_key(serial), _said(str(serial)))
+  journal.close()
+  (path,) = tmp_path.iterdir()
   whole = path.read_bytes()
   start = whole[:-1].rindex(b'\n') + 1
   for end in range(start, len(whole)):
     path.write_bytes(whole[:end])
-    again, judged = run(path, range(4), first=1000)
-    assert (again[0], again[1]) == (first[0], first[1]) and judged == 2
-    assert run(path, range(4), first=2000) == (again, 0)
+    again = _journal(tmp_path)
+    known = [again.known(_key(serial)) for serial in range(3)]
+    assert [line is not None for line in known] == [True, True, False]
+    again.add(_key(2), _said('new'))
+    again.close()
+    last = _journal(tmp_path).known(_key(2))
+    assert last == _said('new')
 
 
-def test_what_a_committed_checkpoint_has_seen_is_dropped(tmp_path):
-  path = tmp_path / 'journal'
-  run(path, range(10), forget=3)
-  assert path.read_bytes().count(b'\n') == 6  # calls 4 to 9
-
-
-def test_lines_of_other_responses_are_not_used(tmp_path):
-  path = tmp_path / 'journal'
-  run(path, [0, 1])
-  pool = Unrepeatable(first=50)
-  journal = JournaledPool(pool, path, writer=sole_writer())
-  (outcome,) = journal.reward(examples(1), ['another'])
-  assert outcome.components == {'outcome': 5.0}
+def test_a_damaged_line_costs_its_own_call(tmp_path, caplog):
+  """Every flipped bit is noticed."""
+  journal = _journal(tmp_path)
+  for serial in range(3):
+    journal.add(_key(serial), _said())
   journal.close()
-
-
-def test_lines_of_another_task_are_not_used(tmp_path):
-  """A reward function that was corrected is called; the same one is not."""
-  path, found = tmp_path / 'journal', []
-  for first, task in enumerate(['old', 'old', 'new']):
-    journal = JournaledPool(
-      Unrepeatable(first=10 * first), path, task, sole_writer()
-    )
-    (outcome,) = journal.reward(examples(1), ['same'])
-    found.append(outcome.components['outcome'])
-    journal.close()
-  assert found == [0.0, 0.0, 2.0]
-
-
-def test_without_a_path_nothing_is_written(tmp_path):
-  _, judged = run(None, range(3), marks=(1,))
-  assert judged == 3 and not any(tmp_path.iterdir())
-
-
-def test_a_full_disk_does_not_stop_the_run(tmp_path, caplog):
-  """The directory is a file, so that every write fails; E0 of the outcomes."""
-  caplog.set_level(logging.WARNING)
-  (tmp_path / 'file').write_text('')
-  journal = JournaledPool(
-    Unrepeatable(), tmp_path / 'file', writer=sole_writer()
-  )
-  journal._path = tmp_path / 'file' / 'journal'
-  for call in range(2):
-    (outcome,) = journal.reward(examples(1), [str(call)])
-    assert outcome.components == {'outcome': pytest.approx(0.1 * call)}
-  journal.close()
-  assert caplog.text.count('cannot be written') == 1  # of two calls
-
-
-def old_form(path):
-  """Takes the checksums of lines away, as of earlier versions."""
-  lines = path.read_bytes().splitlines()
-  old = [line.rpartition(b', "line_crc": ')[0] + b'}\n' for line in lines]
-  path.write_bytes(b''.join(old))
-
-
-def test_lines_of_earlier_versions_are_read(tmp_path):
-  """E0: and those that follow them have a checksum."""
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(3))
-  old_form(path)
-  again, judged = run(path, range(4), first=1000)
-  assert {n: again[n] for n in range(3)} == first and judged == 1
-  assert path.read_bytes().count(b'"line_crc"') == 4
-
-
-def test_every_flipped_bit_of_a_line_is_noticed(tmp_path, caplog):
-  """E0: of rewards, kinds, keys and checksums; the call is made again."""
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(2))
+  (path,) = tmp_path.iterdir()
   whole = path.read_bytes()
   start = whole.index(b'\n') + 1
-  for place in range(start, len(whole) - 1):
+  end = whole.index(b'\n', start)
+  for place in range(start, end):
     for bit in range(8):
       damaged = bytearray(whole)
       damaged[place] ^= 1 << bit
       path.write_bytes(damaged)
-      journal = JournaledPool(Unrepeatable(), path, writer=sole_writer())
-      assert list(journal._lines) == [0], (place, bit)
-  assert 'journal:2 is damaged (its checksum differs)' in caplog.text
-  again, judged = run(path, range(2), first=50)
-  assert again[0] == first[0] and judged == 1
+      found = _journal(tmp_path)._lines
+      assert {key[0] for key in found} == {0, 2}, (place, bit)
+  assert 'damaged: these calls are made again' in caplog.text
 
 
 @pytest.mark.parametrize(
   'line',
   [
-    '[]',
-    '3',
-    'null',
-    '{}',
-    '{"call": 1}',
-    '{"call": [1], "crc": 1, "outcomes": []}',
-    '{"call": "1", "crc": 1, "outcomes": []}',
-    '{"call": 1, "crc": null, "outcomes": []}',
-    '{"call": -1, "crc": 1, "outcomes": []}',
-    '{"call": 1, "crc": 1, "outcomes": {}}',
-    '{"call": 1, "crc": 1, "outcomes": [3]}',
-    '{"call": 1, "crc": 1, "outcomes": [["x", "ok", ""]]}',
-    '{"call": 1, "crc": 1, "outcomes": [[null, "ok", ""]]}',
-    '{"call": 1, "crc": 1, "outcomes": [[{}, "ok", 3]]}',
-    '{"call": 1, "crc": 1, "outcomes": [[{}, "ok"]]}',
-    '{"call": 1, "crc": 1, "outcomes": [], "more": 1}',
-    '[' * 100_000,
-    '9' * 5000,
-    '\x00\x00',
-    '{"call": 1, "crc": 1, "outcomes": [], "line_crc": 7}',
+    {},
+    {'of': [0, 0]},
+    *(
+      {**dict.fromkeys(journal_lib._KEYS, 1), 'of': of, 'reply': {}}
+      for of in (None, [0], [0, 'x'], 'ab')
+    ),
   ],
 )
-def test_a_line_of_another_form_ends_the_file(tmp_path, caplog, line):
-  """E0: as a torn one does, with a warning that names it."""
-  path = tmp_path / 'journal'
-  first, _ = run(path, range(3))
-  lines = path.read_bytes().splitlines(keepends=True)
-  path.write_bytes(lines[0] + line.encode() + b'\n' + lines[2])
-  again, judged = run(path, range(3), first=1000)
-  assert again[0] == first[0] and judged == 2
-  assert 'journal:2 is damaged' in caplog.text
+def test_lines_of_another_form_are_not_used(tmp_path, line):
+  (tmp_path / 'process_0_00000000.jsonl').write_bytes(
+    journal_lines.encode(line) + b'\x00\n' + b'[' * 100_000 + b'\n'
+  )
+  assert not _journal(tmp_path)._lines
 
 
-@pytest.mark.parametrize(
-  'outcomes',
-  [
-    [],
-    [[{'outcome': '1'}, 'ok', ''], [None, 'error', '']],
-    [[{'outcome': None}, 'ok', ''], [None, 'error', '']],
-  ],
-)
-def test_outcomes_that_do_not_fit_the_call_are_not_used(tmp_path, outcomes):
-  """A file that another program wrote, with the right checksums."""
-  path = tmp_path / 'journal'
-  run(path, [0])
-  line = journal_lib._decode(path.read_bytes()[:-1])
-  path.write_bytes(journal_lines.encode({**line, 'outcomes': outcomes}))
-  again, judged = run(path, [0], first=7)
-  assert judged == 1 and again[0][0].components == {
-    'outcome': 0.7000000000000001
-  }
+def test_files_that_a_checkpoint_has_passed_are_deleted(tmp_path):
+  """A file has SERIALS of them; those of other processes stay."""
+  count = journal_lib.SERIALS
+  other = _journal(tmp_path, process=1)
+  other.add(_key(0), _said())
+  journal = _journal(tmp_path)
+  for serial in range(3 * count):
+    journal.add(_key(serial), _said())
+  assert len(list(tmp_path.iterdir())) == 4
+  journal.forget(2 * count - 1)
+  assert len(list(tmp_path.iterdir())) == 3
+  journal.forget(3 * count)
+  assert [path.name[:9] for path in tmp_path.iterdir()] == ['process_1']
+  journal.add(_key(3 * count), _said())  # it continues
+  assert _journal(tmp_path).known(_key(3 * count))
+
+
+def test_a_full_disk_does_not_stop_the_run(tmp_path, caplog):
+  """The folder is a file, so that every write fails."""
+  (tmp_path / 'file').write_text('')
+  journal = _journal(tmp_path / 'folder')
+  journal._folder = journal._folder.parent / 'file' / 'answers'
+  for serial in range(2):
+    journal.add(_key(serial), _said())
+  assert caplog.text.count('cannot be written') == 1
+
+
+def test_a_paused_process_writes_to_no_file_of_its_successor(tmp_path):
+  """It has opened the former file, or its check fails."""
+  allowed = [True]  # of the old process
+
+  def check():
+    if not allowed[0]:
+      raise PermissionError('taken over')
+
+  old = AnswerJournal(tmp_path, '', Writer('old', check))
+  _OPENED.append(old)
+  old.add(_key(0), _said('old'))
+  new = _journal(tmp_path)
+  new.add(_key(1), _said('new'))
+  old.add(_key(2), _said('after its last check'))
+  allowed[0] = False
+  old.add(_key(3), _said('refused'))
+  found = _journal(tmp_path)._lines
+  assert sorted(key[0] for key in found) == [0, 1]

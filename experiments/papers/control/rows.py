@@ -11,6 +11,7 @@ from experiments.papers.control import (
   maze,
   no_regret,
   protected,
+  relief,
   search,
   wanted,
 )
@@ -31,4 +32,5 @@ ROWS: dict[str, Row] = {
   'beacons': beacons.ROW,
   'camel': masked.ROW,
   'oppo': wanted.ROW,
+  'relief': relief.ROW,
 }

@@ -55,6 +55,48 @@ _PODS = {
   '14b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),
   '32b': ('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 }
+# Worked examples in the form that the grader reads, written for this package.
+SHOTS = """\
+Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
+Answer: 3 + 5 = 8 #### 8
+
+Question: Ann had 9 figs and ate 4. How many figs are left?
+Answer: 9 - 4 = 5 #### 5
+
+Question: There are 6 bags with 7 nuts each. How many nuts are there?
+Answer: 6 * 7 = 42 #### 42
+
+Question: {question}
+Answer:"""
+_SMOLLM2 = (
+  'iterations=30',
+  "task.sources={'train': 'data/mawps_singleop.jsonl'}",
+  'task.question={input}',
+  'task.answer={target}',
+  f'task.template=PlainTemplate(text={SHOTS!r})',
+  'task.verifier=decimal',
+  'task.hold_out=hash',
+  'task.num_test=150',
+  'model.path=models/smollm2',
+  'model.config=null',
+  'model.compute_dtype=float32',
+  'model.remat=False',
+  'rollout.max_prompt_tokens=256',
+  'rollout.max_response_tokens=24',
+  "rollout.stop=('\\n',)",
+  'update.microbatch_prompts=8',
+  'optimizer.learning_rate=5e-6',
+  'evaluation.sets=()',
+  'evaluation.averages=()',
+  'evaluation.split=test',
+  'evaluation.num_prompts=150',
+  'evaluation.batch_prompts=50',
+  'evaluation.every=5',
+  'checkpoint.every=1',
+  'checkpoint.keep_last=2',
+  'checkpoint.keep_best=0',
+  'verifier.num_workers=1',
+)
 VARIANTS = {
   size.lower().replace('.', 'p'): (
     *settings.other_model(MODEL.format(size)),
@@ -62,6 +104,21 @@ VARIANTS = {
   )
   for size in SIZES
 }
+_SIZED = tuple(VARIANTS)
+VARIANTS |= {'smollm2': _SMOLLM2}
+_PPO = Row(
+  method='ppo',
+  add=('method.losses=EntropyBonus(coef=0.001)',),
+  set=(
+    'method.shaping.KLInReward.coef=0.001',
+    'method.credit.GAE.lam=1.0',
+    'method.value_target.lam=1.0',
+    'method.losses.ValueClip.clip=0.5',
+    'model.value_head=True',
+    'model.critic=own',
+    'optimizer.critic_multiplier=10.0',
+  ),
+)
 _LORA = Row(
   method='grpo',
   add=('method.losses=EntropyBonus(coef=0.001)',),
@@ -126,21 +183,23 @@ RECIPE = Recipe(
   data=(TRAIN,),
   config=get_config,
   rows={
-    'ppo_0p5b': Row(
-      method='ppo',
-      add=('method.losses=EntropyBonus(coef=0.001)',),
-      set=(
-        'method.shaping.KLInReward.coef=0.001',
-        'method.credit.GAE.lam=1.0',
-        'method.value_target.lam=1.0',
-        'method.losses.ValueClip.clip=0.5',
-        'model.value_head=True',
-        'model.critic=own',
-        'optimizer.critic_multiplier=10.0',
-      ),
-    ),
+    'ppo_0p5b': _PPO,
     'grpo_lora_0p5b': _lora(''),
-    **{f'grpo_lora_{variant}': _lora(variant) for variant in VARIANTS},
+    **{f'grpo_lora_{variant}': _lora(variant) for variant in _SIZED},
+  },
+  small={
+    'ppo_135m': dataclasses.replace(
+      _PPO,
+      variant='smollm2',
+      note=(
+        'SmolLM2-135M-Instruct in models/smollm2 (experiments.import_weights) '
+        'on data/mawps_singleop.jsonl with fields input and target, 150 rows '
+        'held out by hash. Of ppo_0p5b are the method, 256 prompts of one '
+        'sample, four updates, the critic and the mark #### of the grader. '
+        'Others are the prompt with three worked examples, 24 tokens, 30 '
+        'iterations and the learning rates 5e-6 and 5e-5.'
+      ),
+    )
   },
   columns=('gsm8k',),
   evaluation=EVALUATION,

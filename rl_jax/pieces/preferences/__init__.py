@@ -29,6 +29,9 @@ from rl_jax.pieces.preferences.edge_weights import Confidence as Confidence
 from rl_jax.pieces.preferences.edge_weights import Importance as Importance
 from rl_jax.pieces.preferences.edge_weights import OnPolicy as OnPolicy
 from rl_jax.pieces.preferences.edge_weights import RewardGap as RewardGap
+from rl_jax.pieces.preferences.feature_contrast import (
+  FeatureContrast as FeatureContrast,
+)
 from rl_jax.pieces.preferences.final_value import FinalValue as FinalValue
 from rl_jax.pieces.preferences.group_contrast import (
   GroupContrast as GroupContrast,
@@ -62,6 +65,7 @@ from rl_jax.pieces.preferences.reference_scores import (
 )
 from rl_jax.pieces.preferences.reference_scores import LogRatio as LogRatio
 from rl_jax.pieces.preferences.rejection import Rejection as Rejection
+from rl_jax.pieces.preferences.sample_spread import SampleSpread as SampleSpread
 from rl_jax.pieces.preferences.sampled_kl import SampledKL as SampledKL
 from rl_jax.pieces.preferences.search_pairs import (
   ConfidentSigmoid as ConfidentSigmoid,

@@ -17,7 +17,7 @@ from experiments.sweeps import runs as sweep_runs
 from experiments.tables import published
 import rl_jax
 from rl_jax import config as config_lib
-from rl_jax.tasks import Mixture
+from rl_jax.tasks import Mixture, base
 from rl_jax.tasks.environments.base import is_environment
 from rl_jax.tasks.sources import BadRowError
 
@@ -341,6 +341,77 @@ def test_a_row_of_every_recipe_in_miniature(paper, row, tmp_path):
 @pytest.mark.parametrize(('paper', 'row'), REST)
 def test_all_rows_in_miniature(paper, row, tmp_path):
   run_in_miniature(paper, row, tmp_path)
+
+
+def small_in_miniature(folder):
+  """The small row of verl's baselines on a model and problems by hand."""
+  tiny.write_model(settings.sizes('Qwen/Qwen2.5-0.5B'), f'{folder}/model')
+  lines = [
+    json.dumps({'input': f'{question} {i}', 'target': float(answer)})
+    for i in range(4)
+    for question, answer in tiny.PROBLEMS
+  ]
+  (folder / 'rows.jsonl').write_text('\n'.join(lines) + '\n')
+  (run,) = recipes.members('verl_baselines', 'small', [], 1, str(folder))
+  changes = {
+    'model.path': f'{folder}/model',
+    'task.sources': repr({'train': f'{folder}/rows.jsonl'}),
+    'task.num_test': 4,
+    'iterations': 2,
+    'rollout.max_prompt_tokens': 512,
+    'rollout.num_prompts': 4,
+    'update.minibatch_prompts': 2,
+    'update.microbatch_prompts': 2,
+    'evaluation.every': 2,
+    'evaluation.num_prompts': 4,
+  }
+  return run, sweep_runs.Run({**run.setting, **changes})
+
+
+@pytest.mark.usefixtures('no_mesh_left')
+def test_the_small_scale_is_the_schedule_of_a_row(tmp_path):
+  """Its method and rollouts are those of the row; it starts and ends."""
+  run, small = small_in_miniature(tmp_path)
+  row = recipe_lib.experiment('verl_baselines', 'ppo_0p5b')
+  config = run.config
+  config_lib.validate(config)
+  assert config.method == row.method
+  for field in ('num_prompts', 'group_size', 'temperature'):
+    assert getattr(config.rollout, field) == getattr(row.rollout, field)
+  assert config.update.minibatch_prompts == row.update.minibatch_prompts
+  assert config.model.critic == row.model.critic == 'own'
+  assert config.optimizer.critic_multiplier == 10.0
+  sweep_runs.execute(small, str(tmp_path))
+  (line,) = sweep_runs.results(str(tmp_path))
+  assert 0.0 <= line['last']['evaluation/pass_at_1'] <= 1.0
+  assert line['last']['evaluation/reward_errors'] == 0
+
+
+def test_worked_examples_of_the_small_scale_are_right():
+  """The grader reads them, and refuses another number."""
+  (run,) = recipes.members('verl_baselines', 'small', [], 1, 'w')
+  task = run.config.task
+  shots = task.template.text.split('Answer: ')[1:]
+  assert len(shots) == 3
+  for shot in shots:
+    response, *_ = shot.splitlines()
+    sum_of, _, answer = response.partition(' = ')
+    right = float(eval(sum_of))
+    asked = base.Example(prompt='-', answer=str(right), id=0)
+    assert task.reward(asked, f' {response}')['outcome'] == 1.0
+    assert task.reward(asked, f' {answer}1')['outcome'] == 0.0
+
+
+def test_a_recipe_without_a_small_scale():
+  with pytest.raises(ValueError, match='dr_grpo has no rows at the small sca'):
+    recipes.members('dr_grpo', 'small', [], 1, 'w')
+  with pytest.raises(ValueError, match="Did you mean 'ppo_135m'"):
+    recipes.members('verl_baselines', 'small', ['ppo_135'], 1, 'w')
+  small = recipe_lib.load('verl_baselines').small
+  with pytest.raises(ValueError, match='small has rows of the table'):
+    dataclasses.replace(
+      recipe_lib.load('verl_baselines'), small={'ppo_0p5b': small['ppo_135m']}
+    )
 
 
 def graded(recipe, folder):

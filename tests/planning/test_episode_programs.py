@@ -1,0 +1,85 @@
+"""Plans hold the programs of episodes and of held-out losses."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from configs.worlds import keydoor, preferences
+from rl_jax.decoding import slot_decode
+from rl_jax.models import presets
+from rl_jax.models.source import ModelSource
+from rl_jax.planning import abstract_run
+from rl_jax.runtime import mesh as mesh_lib
+
+SMALL = presets.small(vocab_size=300, num_heads=4, head_size=16, mlp_size=128)
+
+
+def lowered(config):
+  """The programs of one CPU device, by stage."""
+  config = dataclasses.replace(config, model=ModelSource(config=SMALL))
+  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+  return abstract_run.AbstractRun(config, SMALL, mesh).lower()
+
+
+def episodes(toy, kind, **fields):
+  """128 rows of up to 16 turns, evaluated in calls of 16."""
+  config = keydoor.get_config(toy.get_method('grpo'))
+  evaluated = dataclasses.replace(
+    config.evaluation, every=1, sample=True, num_prompts=16, batch_prompts=16
+  )
+  rollout = dataclasses.replace(config.rollout, episodes=kind, **fields)
+  return dataclasses.replace(config, rollout=rollout, evaluation=evaluated)
+
+
+def of_sampling(found):
+  """The stages before the update."""
+  return [x for x in found if x not in ('score', 'make_batch', 'update')]
+
+
+def test_rows_that_wait_have_two_programs(toy):
+  assert of_sampling(lowered(episodes(toy, 'lockstep'))) == [
+    'generate',
+    'turn',
+    'evaluate',
+    'evaluate turn',
+  ]
+
+
+def test_rows_in_slots_have_a_program_of_each_number_of_slots(toy):
+  """All 128 rows, a quarter and a quarter of that; evaluations have 16."""
+  found = lowered(episodes(toy, 'slots'))
+  assert of_sampling(found) == [
+    'generate',
+    'feed',
+    'sample',
+    'sample 32',
+    'sample 8',
+    'evaluate',
+    'evaluate feed',
+    'evaluate sample',
+    'evaluate sample 4',
+  ]
+  table, drawn = found['sample 8'].out_info
+  assert drawn.token_VS.shape == (8, slot_decode.BURST)
+  assert table.rows.response_BT.shape == (128, 80)
+
+
+def test_fewer_slots_than_rows_are_the_most_of_a_call(toy):
+  found = lowered(episodes(toy, 'slots', slots=12))
+  _, drawn = found['sample'].out_info
+  assert drawn.count_V.shape == (12,)
+  assert 'sample 32' not in found
+
+
+@pytest.mark.parametrize('name', ['dpo', 'kto'])
+def test_held_out_rows_have_a_program(toy, name):
+  """Its metrics are those that a run shows; no evaluation, no program."""
+  config = preferences.get_config(toy.get_method(name))
+  metrics = lowered(config)['held out'].out_info
+  assert 'loss' in metrics
+  assert any(one.startswith('preference/') for one in metrics)
+  never = dataclasses.replace(config.evaluation, every=0)
+  assert 'held out' not in lowered(
+    dataclasses.replace(config, evaluation=never)
+  )
