@@ -76,7 +76,7 @@ class Drawn(EnvironmentTask):
     workers = 'asyncio' if self.waits else 'process'
     return TaskTraits(global_random=False, workers=workers)
 
-  def make(self, example: Example) -> 'Answers | Waits':
+  def make(self, example: Example) -> Any:
     """One episode."""
     return Waits(self) if self.waits else Answers(self)
 
@@ -93,7 +93,7 @@ class Answers(Environment):
     return Reply('p' * PROMPT)
 
   def step(self, action: str) -> Reply:
-    """What is always said."""
+    """The observation, which is always the same."""
     own = random.Random(zlib.crc32(f'{self._seed} {action}'.encode()))
     if self._left < 0:
       self._left = own.randint(1, self._task.turns)
@@ -112,7 +112,7 @@ class Waits(AsyncEnvironment):
     return self._episode.reset(seed)
 
   async def step(self, action: str) -> Reply:
-    """What is always said, later."""
+    """The observation, later."""
     await asyncio.sleep(self._seconds)
     return self._episode.step(action)
 
@@ -279,7 +279,7 @@ def live(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
 
 
 def line(words: Sequence[str] | None = None) -> dict[str, Any]:
-  """What the flags measure; None: those of the process."""
+  """The results by the flags; None: those of the process."""
   parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
   parser.add_argument('--part', choices=('latency', 'live'), required=True)
   parser.add_argument('--preset', default='tiny', choices=('world', *PRESETS))

@@ -24,6 +24,7 @@ import os
 import signal
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Sleeping(EnvironmentTask):
     """Episodes draw nothing."""
     return TaskTraits(global_random=False, workers=self.workers)
 
-  def make(self, example: Example) -> 'Sleeper | AsyncSleeper':
+  def make(self, example: Example) -> Any:
     """One episode."""
     kind = AsyncSleeper if self.workers == 'asyncio' else Sleeper
     return kind(self)
@@ -121,6 +122,7 @@ def played(
   }
   replies = pool.ask(list(requests.values()))
   for row, answer in enumerate(replies):
+    assert answer.reply is not None, answer
     answers[row] = (session_host.fingerprint(answer.reply),)
   if os.path.exists(task.pids):
     os.unlink(task.pids)

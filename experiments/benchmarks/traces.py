@@ -19,7 +19,7 @@ from experiments.reports import figures
 
 
 class Span(NamedTuple):
-  """What a line did from start to end, in seconds of one clock."""
+  """The work of a line from start to end, in seconds of one clock."""
 
   line: str
   name: str

@@ -165,8 +165,8 @@ class RunningSlots:
     left = list(said)
     while left:
       width, slots = self._placed(left, (self._fed,))
-      own = [row for row in slots if row is not None]
-      left = [row for row in left if row not in own]
+      now = {row for row in slots if row is not None}
+      left = [row for row in left if row not in now]
       ids_VO: Any = np.zeros((len(slots), self._most), np.int32)
       length_V: Any = np.zeros(len(slots), np.int32)
       forget_V: Any = np.zeros(len(slots), bool)
@@ -215,7 +215,8 @@ class RunningSlots:
         row_V += range(share)
         continue
       local = [row - shard * share for row in own if row is not None]
-      others = (row for row in range(share) if row not in local)
+      taken = set(local)
+      others = (row for row in range(share) if row not in taken)
       row_V += [*local, *(next(others) for _ in range(width - len(local)))]
     live_V: Any = np.array([row is not None for row in slots])
     rows: Any = np.array(row_V, np.int32)

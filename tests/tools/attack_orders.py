@@ -70,11 +70,11 @@ class Coroutine(AsyncEnvironment):
     self._episode = episode
 
   async def reset(self, seed: int) -> Reply:
-    """As the function."""
+    """The reply of the function."""
     return self._episode.reset(seed)
 
   async def step(self, action: str) -> Reply:
-    """As the function."""
+    """The reply of the function."""
     return self._episode.step(action)
 
 

@@ -20,7 +20,7 @@ def test_batches_without_latency_have_the_tokens_of_turns_in_step():
 
 @pytest.mark.slow
 def test_a_thousand_live_episodes_need_the_memory_that_is_planned():
-  """Of coroutines in 64 slots; what the process grows by, without a clock."""
+  """The process grows by it; episodes are coroutines in 64 slots. No clock."""
   words = '--part=live --preset=world --episodes=1000 --few=64 --slots=64'
   found = free_turns.line([*words.split(), '--turns=4', '--tokens=8'])
   print(json.dumps(found))
