@@ -1,5 +1,6 @@
 """Tools that sleep, and the line of --stage=episodes."""
 
+import json
 import random
 
 import numpy as np
@@ -82,14 +83,16 @@ def test_a_trace_is_drawn_from_a_closing_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_measured_and_simulated_have_the_same_keys():
-  """Two updates of 2 x 2 rows; speeds are relative to turns in step."""
+@pytest.mark.parametrize('kind', ['lognormal', 'constant'])
+def test_measured_and_simulated_have_the_same_keys(kind):
+  """Three updates of 4 x 4 rows; speeds are relative to turns in step."""
   load = Load(
-    groups=2, group=2, turns=2, tokens=4, spread=0.0, observation=16, alike=0.0
+    groups=4, group=4, turns=5, tokens=8, spread=0.0, observation=16, alike=0.0
   )
   cfg = presets.small(vocab_size=512, width=16, num_heads=2, head_size=8)
   ways = [episodes.IN_STEP, *map(episodes.in_slots, (0, 1))]
-  found = episodes.measured(cfg, load, 'lognormal', 0.2, 2, ways)
+  found = episodes.measured(cfg, load, kind, 0.3, 3, ways)
+  print(json.dumps({'calls': kind, **found}))
   assert list(found) == ['lockstep', 'fixed K=0', 'fixed K=1']
   for one in found.values():
     assert one['measured'].keys() == one['simulated'].keys()
