@@ -114,7 +114,9 @@ def _train(workdir, arguments, fault) -> int:
   from experiments import train
   from experiments.flags import configuration
 
-  sys.argv = ['train', *ARGUMENTS, *arguments, f'--workdir={workdir}']
+  fields = [text.split('=')[:2] for text in arguments]
+  common = [x for x in ARGUMENTS if x.split('=')[:2] not in fields]
+  sys.argv = ['train', *common, *arguments, f'--workdir={workdir}']
   fault_points.time_out_once(workdir)
   fault_points.count_calls(workdir)
   if fault is not None:

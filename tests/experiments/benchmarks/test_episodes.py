@@ -84,14 +84,14 @@ def test_a_trace_is_drawn_from_a_closing_on(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('kind', ['lognormal', 'constant'])
-def test_measured_and_simulated_have_the_same_keys(kind):
+def test_measured_and_simulated_have_the_same_keys(kind, tmp_path):
   """Three updates of 4 x 4 rows; speeds are relative to turns in step."""
   load = Load(
     groups=4, group=4, turns=5, tokens=8, spread=0.0, observation=16, alike=0.0
   )
   cfg = presets.small(vocab_size=512, width=16, num_heads=2, head_size=8)
   ways = [episodes.IN_STEP, *map(episodes.in_slots, (0, 1))]
-  found = episodes.measured(cfg, load, kind, 0.3, 3, ways)
+  found = episodes.measured(cfg, load, kind, 0.3, 3, ways, str(tmp_path))
   print(json.dumps({'calls': kind, **found}))
   assert list(found) == ['lockstep', 'fixed K=0', 'fixed K=1']
   for one in found.values():
@@ -99,3 +99,8 @@ def test_measured_and_simulated_have_the_same_keys(kind):
     assert one['measured']['time'] > 0 and 0 < one['measured']['busy'] <= 1
     assert 0 < one['simulated']['busy'] <= 1
   assert found['lockstep']['measured']['speed'] == 1
+  shown = [
+    (way.name, traces.between(traces.read(tmp_path / f'{way.name}.json'), 2))
+    for way in ways
+  ]
+  traces.draw(shown, str(tmp_path / 'ways.png'))
