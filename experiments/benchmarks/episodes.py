@@ -250,6 +250,8 @@ def measured(
   task = Slow(
     turns=load.turns, kind=kind, mean=mean, letters=cfg.vocab_size - 2
   )
+  if kept is not None:
+    os.makedirs(kept, exist_ok=True)
   before = 1 + max(way.staleness for way in ways)
   data, found = None, {}
   for way in ways:
