@@ -118,13 +118,15 @@ test-processes: $(STAMP)
 	$(PYTEST) tests/runtime/test_processes.py
 
 # Kills a run at 43 listed points, also with other ways of sampling, a run of
-# episodes at 62, then another every second for two minutes, and compares each
-# with a whole one.
+# episodes at 62, in slots at 32 and 32, then another every second for two minutes,
+# and compares each with a whole one.
 test-faults: $(STAMP)
 	$(RUN) tests/tools/kill_points.py
 	$(RUN) tests/tools/kill_points.py --rollout=parts,staleness,previous
 	$(RUN) tests/tools/kill_points.py --rollout=draft_model
 	$(RUN) tests/tools/kill_points.py --rollout=episodes
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots,ahead --kinds=turns
 	$(RUN) tests/tools/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.
@@ -132,11 +134,13 @@ test-soak: $(STAMP)
 	$(RUN) tests/tools/soak.py --iterations=2000
 
 # Tries to escape from the sandbox of generated code, to be right by attacks on
-# scorers, and to void a row by its turns; prints what is blocked.
+# scorers, to void a row by its turns, and to change a run by the order of answers;
+# prints what is blocked.
 test-attacks: $(STAMP)
 	$(RUN) tests/tools/attacks.py
 	$(RUN) tests/tools/attack_scorers.py
 	$(RUN) tests/tools/attack_turns.py
+	$(RUN) tests/tools/attack_orders.py
 
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.

@@ -23,11 +23,12 @@ update.
 microseconds. The keys are explained in benchmarks/turns.py. With --workers=2 it
 measures host_share only, with environments in so many processes.
 
---stage=episodes plays episodes of 1 to --turns turns, whose tools sleep for a
-mean of --ratio decoded turns (--calls: constant, lognormal or heavy), in step
-and in slots, and simulates the same with the seconds of a step that it has
-measured: benchmarks/episodes.py. 4 x 8 rows, turns of 16 tokens unless flags
-say otherwise. One run takes about --repeats * turns * ratio seconds.
+--stage=episodes trains --repeats updates on episodes of 1 to --turns turns,
+whose tools sleep for a mean of --call_seconds (--calls: constant, lognormal or
+heavy), in step and in slots, and simulates the same episodes with the seconds
+of a step that it has measured: benchmarks/episodes.py. 4 x 8 rows, turns of 16
+tokens unless flags say otherwise. In step it waits for about 2 to 5 mean calls
+a turn.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -112,11 +113,14 @@ _WORKERS = flags.DEFINE_integer(
   'workers', 0, 'Processes of the environments of turns.', lower_bound=0
 )
 _TURNS = _count('turns', 5, 'Turns of the episodes of --stage=episodes.')
-_RATIO = flags.DEFINE_float(
-  'ratio', 5.0, 'Its mean call, in decoded turns.', lower_bound=0.0
+_SECONDS = flags.DEFINE_float(
+  'call_seconds', 0.5, 'Its mean call.', lower_bound=0.0
 )
 _CALLS = flags.DEFINE_enum(
   'calls', 'lognormal', KINDS, 'How long its calls are.'
+)
+_TRACES = flags.DEFINE_string(
+  'traces', None, 'Folder that gets the traces of its runs.'
 )
 _OUT = flags.DEFINE_string('out', None, 'File that also gets the line.')
 
@@ -301,18 +305,22 @@ def time_episodes(cfg: Any) -> None:
     observation=episodes.SAID,
     alike=0.0,
   )
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=1), jax.devices()[:1])
-  with jax.set_mesh(mesh):
-    found = episodes.measured(
-      cfg, mesh, load, _CALLS.value, _RATIO.value, _REPEATS.value
-    )
+  found = episodes.measured(
+    cfg,
+    load,
+    _CALLS.value,
+    _SECONDS.value,
+    _REPEATS.value,
+    [episodes.IN_STEP, *map(episodes.in_slots, (0, 1))],
+    _TRACES.value,
+  )
   _write(
     {
       'stage': episodes.STAGE,
       'preset': _PRESET.value,
       **dataclasses.asdict(load),
       'calls': _CALLS.value,
-      'ratio': _RATIO.value,
+      'call_seconds': _SECONDS.value,
       'updates': _REPEATS.value,
       'device': jax.devices()[0].device_kind,
       'jax': jax.__version__,

@@ -1,42 +1,53 @@
-"""Times episodes whose tools sleep, in step and in slots, beside a simulation.
+"""Times runs of episodes whose tools sleep, in step and in slots.
 
-Tools sleep for times drawn from the seed of an episode and its actions, so that
-all ways of playing wait for the same calls. Turns have a fixed number of
-tokens. The simulation (episodes_simulation) has the seconds of a step and of
-feeding that this stage has measured; nothing is trained between the batches.
+Each way of playing is a run of the trainer with a learning rate of 0, so that
+all of them play the same episodes. Tools sleep for times drawn from the seed of
+an episode and its action. Until a first batch is complete they answer at once,
+and the clock starts two or more updates later: programs are compiled then.
+The seconds of a step, of feeding and of training are those of the run itself,
+from its trace (--timeline), and the simulation (episodes_simulation) plays the
+same episodes with them: the numbers differ by what the runner costs, not by how
+busy the machine is.
 """
 
+from collections.abc import Mapping, Sequence
 import dataclasses
+import json
+import os
+import pathlib
 import random
+import shutil
+import tempfile
 import time
-from typing import Any
+from typing import Any, NamedTuple
 import zlib
 
 import jax
 import numpy as np
 
+from configs.methods import grpo
 from experiments.benchmarks import episodes_simulation as simulation
-from experiments.benchmarks.episodes_simulation import Cell, Load, Policy
-from rl_jax import decoding
-from rl_jax.decoding.engine import Engine, EngineConfig, make_engine
+from experiments.benchmarks import traces
+from experiments.benchmarks.episodes_simulation import Cell, Data, Load, Policy
+from rl_jax.config import EvaluationConfig, ExperimentConfig, GuardConfig
 from rl_jax.decoding.slot_decode import BURST
-from rl_jax.decoding.slot_engine import RunningSlots
-from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
-from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.slot_runner import SlotRunner
-from rl_jax.episodes.timeline import DEVICE
+from rl_jax.episodes import timeline
 from rl_jax.episodes.turns import TurnConfig
-from rl_jax.models import params as params_lib
-from rl_jax.models.tokenizer import ByteTokenizer
-from rl_jax.runs import assembly
+from rl_jax.learning.optimizers import OptimizerConfig
+from rl_jax.learning.update import UpdateConfig
+from rl_jax.models.source import ModelSource
+from rl_jax.records.checkpoints.checkpointer import CheckpointConfig
+from rl_jax.rollouts.collect import RolloutConfig
+from rl_jax.runs.loop import Trainer
+from rl_jax.runtime.profiling import Window
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
-from rl_jax.verification.sessions import SessionPool
+from rl_jax.verification.pool import VerifierConfig
 
 STAGE = 'episodes'
 PROMPT, SAID = 32, 16  # tokens
+FIRST = 0x100  # the first of the letters that tokens are
+SECONDS = 'seconds'  # of a call, in the info of replies
 
 
 class Sleeps(Environment):
@@ -49,7 +60,7 @@ class Sleeps(Environment):
   def reset(self, seed: int) -> Reply:
     """The prompt, at once."""
     self._seed, self._left = seed, -1
-    return Reply('p' * PROMPT)
+    return Reply(chr(FIRST) * PROMPT)
 
   def step(self, action: str) -> Reply:
     """Sleeps; the first action says how many turns there are."""
@@ -57,18 +68,36 @@ class Sleeps(Environment):
     if self._left < 0:
       self._left = own.randint(1, self._task.turns)
     self._left -= 1
-    time.sleep(self._task.seconds(own))
-    return Reply('o' * SAID, done=self._left == 0)
+    seconds = self._task.seconds(own)
+    if not self._task.gate or os.path.exists(self._task.gate):
+      time.sleep(seconds)
+    rewards = {'outcome': float(own.random() < 0.5)}
+    return Reply(
+      chr(FIRST + 1) * SAID,
+      rewards=rewards,
+      done=self._left == 0,
+      info={SECONDS: seconds},
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Slow(EnvironmentTask):
-  """Environments whose steps take `mean` seconds in the mean, see latency."""
+  """Environments whose steps take `mean` seconds in the mean, see latency.
+
+  gate: a file without which they take no time; '': they always do.
+  """
 
   turns: int = 5
   kind: str = 'lognormal'
   mean: float = 0.1
+  letters: int = 510
+  gate: str = ''
   traits = TaskTraits(global_random=False)
+
+  @property
+  def alphabet(self) -> str:
+    """The letters that tokens are."""
+    return ''.join(map(chr, range(FIRST, FIRST + self.letters)))
 
   def make(self, example: Example) -> Sleeps:
     """One episode."""
@@ -80,165 +109,235 @@ class Slow(EnvironmentTask):
     return float(simulation.latency(rng, self.kind, self.mean, (1,))[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class Batches:
-  """Batches of groups, played in one way."""
+class Way(NamedTuple):
+  """A way of playing; policy: of its simulation, None: turns in step."""
 
-  cfg: Any
-  load: Load
-  mesh: Any
-  task: Slow
-
-  def engine(self, free: bool) -> Engine:
-    """In slots or in step; no token ends a turn early."""
-    return make_engine(
-      self.cfg,
-      decoding.SamplingConfig(eos_ids=()),
-      EngineConfig(
-        group_size=self.load.group,
-        max_response_tokens=self.load.turns * (self.load.tokens + SAID),
-        turns=self._limits,
-        free_turns=free,
-      ),
-      self.mesh,
-    )
+  name: str
+  rollout: Mapping[str, Any]
+  policy: Policy | None = None
 
   @property
-  def _limits(self):
-    return TurnConfig(
-      max_turns=self.load.turns,
-      max_turn_tokens=self.load.tokens,
-      max_observation_tokens=SAID,
-    )
+  def staleness(self) -> int:
+    """K."""
+    return 0 if self.policy is None else self.policy.staleness
 
-  def runner(self, kind: type[EpisodeRunner]) -> EpisodeRunner:
-    """A runner with a worker process for each call that waits."""
-    tokenizer = ByteTokenizer()
-    return kind(
-      self.task,
-      NumberedCalls(SessionPool(self.task, None, 600.0)),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=self._limits,
-    )
 
-  def inputs(self, runner: EpisodeRunner, engine: Engine, number: int) -> Any:
-    """(empty rows, examples) of a batch."""
-    prompts = EpisodePrompts(
-      self.task, 'train', ByteTokenizer(), PROMPT, begin=runner.open
-    )
-    first = number * self.load.groups
-    examples, *arrays = prompts.batch(range(first, first + self.load.groups))
-    return engine.start(*arrays, first, 0), examples
+def in_slots(staleness: int, **rollout: Any) -> Way:
+  """Slots in the fixed order, or what else fields of the rollout say."""
+  policy = Policy(rollout.get('order', 'fixed'), staleness)
+  given = {'episodes': 'slots', 'staleness': staleness, **rollout}
+  return Way(policy.name, given, policy)
 
-  def params(self) -> tuple[Any, jax.Array]:
-    """(weights, key) of the run."""
-    key = assembly.run_key(0, self.mesh)
-    return params_lib.init_params(self.cfg, key, self.mesh), key
+
+IN_STEP = Way('lockstep', {})
+
+
+class Timed(Trainer):
+  """A run that waits for each update, notes when, and opens a gate after one.
+
+  opens: the number of that update.
+  """
+
+  gate: pathlib.Path
+  opens: int
+
+  def iteration(self) -> dict[str, Any]:
+    """See Trainer."""
+    metrics = super().iteration()
+    jax.block_until_ready(self.state)
+    if self.counters.iteration == self.opens:
+      self.gate.touch()
+    return metrics
+
+
+class Played(NamedTuple):
+  """A run; rows: the lines of rollouts.jsonl of all its updates."""
+
+  spans: list[traces.Span]
+  rows: list[dict[str, Any]]
+  before: int  # updates before the clock starts
+  updates: int
+
+  @property
+  def window(self) -> tuple[float, float]:
+    """When the clock starts and ends."""
+    ends = {
+      span.name: span.end for span in self.spans if span.line == 'closings'
+    }
+    last = self.before + self.updates
+    return ends[f'update {self.before}'], ends[f'update {last}']
+
+
+def configuration(
+  cfg: Any, load: Load, task: Slow, way: Way, iterations: int
+) -> ExperimentConfig:
+  """A run of so many updates that changes no weight."""
+  tokens = load.turns * (load.tokens + SAID)
+  longest = max(cfg.max_positions, PROMPT + tokens)
+  model = dataclasses.replace(cfg, max_positions=longest)
+  return ExperimentConfig(
+    iterations=iterations,
+    task=task,
+    method=grpo.get_method(),
+    model=ModelSource(config=model),
+    rollout=RolloutConfig(
+      num_prompts=load.groups,
+      group_size=load.group,
+      max_prompt_tokens=PROMPT,
+      max_response_tokens=tokens,
+      turns=TurnConfig(
+        max_turns=load.turns,
+        max_turn_tokens=load.tokens,
+        max_observation_tokens=SAID,
+      ),
+      **way.rollout,
+    ),
+    update=UpdateConfig(microbatch_prompts=1),
+    optimizer=OptimizerConfig(learning_rate=0.0),
+    evaluation=EvaluationConfig(every=0),
+    checkpoint=CheckpointConfig(every=1000),
+    guards=GuardConfig(max_logp_gap=None, log_rollouts=load.groups),
+    verifier=VerifierConfig(timeout_seconds=3600.0),
+  )
+
+
+def played(
+  cfg: Any,
+  load: Load,
+  task: Slow,
+  way: Way,
+  before: int,
+  updates: int,
+  kept: str | None = None,
+) -> Played:
+  """A run in one way, in a folder that is then deleted.
+
+  Calls take time from closing before - K on: so many batches are open then.
+  kept: a folder that gets the trace.
+  """
+  last = before + updates
+  with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder)
+    task = dataclasses.replace(task, gate=str(path / 'gate'))
+    config = configuration(cfg, load, task, way, last)
+    trainer = Timed(config, str(path / 'run'))
+    trainer.gate, trainer.opens = path / 'gate', before - way.staleness
+    trainer.draw_timeline(Window(1, last))
+    trainer.run()
+    spans = traces.read(path / 'run' / 'timeline.json')
+    if kept is not None:
+      shutil.copy(path / 'run' / 'timeline.json', f'{kept}/{way.name}.json')
+    text = (path / 'run' / 'rollouts.jsonl').read_text(encoding='utf-8')
+  return Played(
+    spans, [json.loads(x) for x in text.splitlines()], before, updates
+  )
 
 
 def measured(
-  cfg: Any, mesh: Any, load: Load, kind: str, ratio: float, updates: int
+  cfg: Any,
+  load: Load,
+  kind: str,
+  mean: float,
+  updates: int,
+  ways: Sequence[Way],
+  kept: str | None = None,
 ) -> dict[str, Any]:
   """Seconds, device share and speed of each way, and the simulated ones.
 
-  ratio: a mean call in decoded turns. speed: relative to turns in step. One
-  batch before those that are timed compiles and starts processes.
+  mean: seconds of a call. speed: relative to turns in step, the first way.
+  share_ratio, speed_ratio: measured over simulated. kept: see played.
   """
-  cell = seconds_of_steps(cfg, mesh, load)
-  mean = ratio * load.tokens * cell.base
-  batches = Batches(
-    cfg, load, mesh, Slow(turns=load.turns, kind=kind, mean=mean)
+  task = Slow(
+    turns=load.turns, kind=kind, mean=mean, letters=cfg.vocab_size - 2
   )
-  found = {'lockstep': _in_step(batches, updates)}
-  for staleness in (0, 1):
-    found[f'fixed K={staleness}'] = _in_slots(batches, updates, staleness)
-  rows = load.rows * (updates + 2) * 2
-  data = simulation.draw(load, rows, kind, mean, False)
-  data.wait[:, -1] = 0.0  # nobody judges
-  simulated = {'lockstep': simulation.lockstep(cell, load, data, updates)}
-  for staleness in (0, 1):
-    policy = Policy('fixed', staleness)
-    simulated[policy.name] = simulation.slots(cell, load, data, updates, policy)
-  for both in (found, simulated):
-    reference = both['lockstep']['time']
-    for one in both.values():
-      one['speed'] = reference / one['time']
-  return {
-    'cell': dataclasses.asdict(cell),
-    'mean_call_seconds': mean,
-    'measured': found,
-    'simulated': {
-      name: {key: one[key] for key in ('time', 'busy', 'speed')}
-      for name, one in simulated.items()
-    },
-  }
+  if kept is not None:
+    os.makedirs(kept, exist_ok=True)
+  before = 1 + max(way.staleness for way in ways)
+  data, found = None, {}
+  for way in ways:
+    run = played(cfg, load, task, way, before, updates, kept)
+    if data is None:  # of turns in step, which start no more than they train
+      data = drawn(load, run.rows, kind, mean)
+    cell = cell_of(run, load, way)
+    found[way.name] = {
+      'measured': _shares(run),
+      'simulated': _simulated(cell, load, data, run, way.policy),
+      'cell': dataclasses.asdict(cell),
+      'turns_per_call': mean / (load.tokens * cell.base),
+    }
+  for one in found.values():
+    for source in ('measured', 'simulated'):
+      first = found[ways[0].name][source]['time']
+      one[source]['speed'] = first / one[source]['time']
+    known, model = one['measured'], one['simulated']
+    one['share_ratio'] = known['busy'] / model['busy']
+    one['speed_ratio'] = known['speed'] / model['speed']
+  return found
 
 
-def seconds_of_steps(cfg: Any, mesh: Any, load: Load) -> Cell:
-  """The seconds of a step of all slots and of a fed token; medians of five.
+def drawn(load: Load, rows: Sequence[Any], kind: str, mean: float) -> Data:
+  """The episodes of a run, in the order of their serials, and more of them."""
+  count = len(rows) + 8 * load.rows
+  data = simulation.draw(load, count, kind, mean, False)
+  for n, row in enumerate(rows):
+    turns = row['turns']
+    data.turns[n] = len(turns)
+    for k, turn in enumerate(turns):
+      data.tokens[n, k] = max(1, len(turn['action']))
+      data.wait[n, k] = turn['info'][SECONDS]
+  # Nobody judges: what follows the last turn is its own call.
+  every = np.arange(count)
+  data.wait[:, -1] = data.wait[every, data.turns - 1]
+  return data
 
-  A program of slots takes the same time for few rows as for all.
+
+def cell_of(run: Played, load: Load, way: Way) -> Cell:
+  """The seconds of steps and tokens in a run.
+
+  In slots a step takes the same time for few rows as for all: it is the median
+  of bursts before which nothing was fed. Feeding is what the others take more.
   """
-  batches = Batches(
-    cfg, load, mesh, Slow(turns=load.turns, kind='constant', mean=0.0)
+  start, end = run.window
+  spans = [s for s in run.spans if start <= s.start and s.end <= end]
+  updates = [s for s in spans if s.name.startswith('update')]
+  tokens = sum(
+    len(turn['action']) + SAID
+    for row in run.rows
+    if row['step'] > run.before
+    for turn in row['turns']
   )
-  engine, runner = batches.engine(True), batches.runner(SlotRunner)
-  traj, _ = batches.inputs(runner, engine, 0)
-  runner.close()
-  params, key = batches.params()
-  assert engine.slots is not None
-  engine.slots.settle(params, traj, key, SAID)
-  every, steps, feeds = list(range(load.rows)), [], []
-  for _ in range(5):
-    slots = RunningSlots(engine.slots, params, traj, key, SAID)
-    jax.block_until_ready(slots.table)
-    started = time.perf_counter()
-    slots.sample(every).read()
-    sampled = time.perf_counter()
-    slots.feed({row: ([ord('o')] * SAID, False) for row in every})
-    jax.block_until_ready(slots.table)
-    steps.append((sampled - started) / BURST)
-    feeds.append((time.perf_counter() - sampled) / (load.rows * SAID))
-  return Cell(float(np.median(steps)), 0.0, float(np.median(feeds)), 0.0)
+  seconds = sum(s.seconds for s in updates if s.line == timeline.DEVICE)
+  train = seconds / tokens
+  if way.policy is None:  # a turn: an observation for each row, and its tokens
+    turns = [s for s in spans if s.name == 'turn']
+    steps = len(turns) * load.tokens
+    return Cell(sum(s.seconds for s in turns) / steps, 0.0, 0.0, train)
+  bursts = [s for s in spans if s.name == 'burst']
+  plain = [s.seconds for s in bursts if not s.args['observations']]
+  fed = [s for s in bursts if s.args['observations']]
+  burst = float(np.median(plain)) if plain else min(s.seconds for s in fed)
+  more = sum(s.seconds - burst for s in fed)
+  count = sum(s.args['observations'] for s in fed)
+  feed = max(0.0, more / (max(count, 1) * SAID))
+  return Cell(burst / BURST, 0.0, feed, train)
 
 
-def _in_step(batches, updates):
-  engine, runner = batches.engine(False), batches.runner(EpisodeRunner)
-  params, key = batches.params()
-  busy, started = 0.0, time.perf_counter()
-  try:
-    for number in range(updates + 1):
-      traj, examples = batches.inputs(runner, engine, number)
-      if number == 1:
-        started = time.perf_counter()
-      runner.activity.begin()
-      played = runner.play(engine, params, traj, key, examples)
-      jax.block_until_ready(played)
-      busy += runner.activity.seconds(DEVICE) * (number > 0)
-  finally:
-    runner.close()
-  elapsed = time.perf_counter() - started
-  return {'time': elapsed, 'busy': busy / elapsed}
+def _shares(run):
+  start, end = run.window
+  busy = traces.covered(run.spans, timeline.DEVICE, start, end)
+  return {'time': end - start, 'busy': busy / (end - start)}
 
 
-def _in_slots(batches, updates, staleness):
-  engine, runner = batches.engine(True), batches.runner(SlotRunner)
-  assert isinstance(runner, SlotRunner)
-  params, key = batches.params()
-  games, busy, next_batch, started = [], 0.0, 0, time.perf_counter()
-  try:
-    for number in range(updates + 1):
-      if number == 1:
-        started = time.perf_counter()
-      while next_batch <= min(number + staleness, updates):
-        traj, examples = batches.inputs(runner, engine, next_batch)
-        games.append(runner.start(engine, params, traj, key, examples))
-        next_batch += 1
-      game = games.pop(0)
-      jax.block_until_ready(runner.finish(game, games))
-      busy += runner.activity.seconds(DEVICE) * (number > 0)
-  finally:
-    runner.close()
-  elapsed = time.perf_counter() - started
-  return {'time': elapsed, 'busy': busy / elapsed}
+def _simulated(cell, load, data, run, policy):
+  if policy is None:
+    waits = data.wait.copy()
+    waits[:, -1] = 0.0
+    shown = Data(data.turns, data.tokens, waits)
+    found = simulation.lockstep(
+      cell, load, shown, run.updates, before=run.before
+    )
+  else:
+    found = simulation.slots(
+      cell, load, data, run.updates, policy, before=run.before
+    )
+  return {name: found[name] for name in ('time', 'busy')}

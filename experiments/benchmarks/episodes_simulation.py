@@ -151,9 +151,17 @@ def trained(load: Load, data: Data, rows: np.ndarray) -> int:
 
 
 def lockstep(
-  cell: Cell, load: Load, data: Data, updates: int, workers: int | None = None
+  cell: Cell,
+  load: Load,
+  data: Data,
+  updates: int,
+  workers: int | None = None,
+  before: int = 0,
 ) -> dict[str, float]:
-  """Seconds and busy share of turns in step; workers: None: one a row."""
+  """Seconds and busy share of turns in step; workers: None: one a row.
+
+  before: updates that are played first, and not timed.
+  """
   elapsed = busy = 0.0
 
   def barrier(wait, place):
@@ -161,7 +169,7 @@ def lockstep(
       return wait.max()
     return np.bincount(place % workers, wait).max()
 
-  for update in range(updates):
+  for update in range(before, before + updates):
     own = np.arange(update * load.rows, (update + 1) * load.rows)
     for k in range(data.turns[own].max()):
       live = own[data.turns[own] > k]
@@ -222,8 +230,11 @@ class Dropping:
 class _Slots:
   """The state of a simulation with slots: clock, rows, groups."""
 
-  def __init__(self, cell: Cell, load: Load, data: Data, policy: Policy):
+  def __init__(
+    self, cell: Cell, load: Load, data: Data, policy: Policy, at_once: int
+  ):
     self.cell, self.load, self.data, self.policy = cell, load, data, policy
+    self.at_once = at_once  # closings until which calls take no time
     order = 'arrival' if policy.rule == 'arrival' else 'fixed'
     rule = Rule(groups=load.groups, staleness=policy.staleness, order=order)
     dropping = policy.rule == 'dropping'
@@ -301,28 +312,40 @@ class _Slots:
     ended = going[self.left[going] <= 0]
     next_call = data.wait[ended, self.turn[ended]]
     last = self.turn[ended] + 1 >= data.turns[ended]
-    self.ready[ended] = self.time + np.where(
-      last, data.wait[ended, -1], next_call
-    )
+    wait = np.where(last, data.wait[ended, -1], next_call)
+    if self.schedule.update < self.at_once:
+      wait = np.zeros_like(wait)
+    self.ready[ended] = self.time + wait
     self.turn[ended] += 1
     self.state[ended] = 2
 
 
 def slots(
-  cell: Cell, load: Load, data: Data, updates: int, policy: Policy
+  cell: Cell,
+  load: Load,
+  data: Data,
+  updates: int,
+  policy: Policy,
+  before: int = 0,
 ) -> dict[str, float]:
   """Seconds, busy share and ages of a run with slots, one a row of an update.
+
+  before: updates that are played first, and not timed; until K of them are left
+  calls take no time, as in a run that compiles its programs.
 
   lag, mean_lag: updates between start and training of groups. dropped: share
   of groups. slow: calls of trained rows over those of all. versions: of the
   weights in a burst. peak: rows that are live.
   """
-  s = _Slots(cell, load, data, policy)
+  s = _Slots(cell, load, data, policy, before - policy.staleness)
   close = s.act(s.schedule.updated())
-  while s.schedule.update < updates or close is not None:
+  started = busy = 0.0
+  while s.schedule.update < before + updates or close is not None:
     if close is not None:
       s.train(close)
-      if s.schedule.update == updates:
+      if s.schedule.update == before:
+        started, busy = s.time, s.busy
+      if s.schedule.update == before + updates:
         break
       close = s.act(s.schedule.updated())
       continue
@@ -337,8 +360,8 @@ def slots(
   every = data.wait[: s.schedule.started * size].mean()
   dropped = s.schedule.dropped if policy.rule == 'dropping' else 0
   return {
-    'time': s.time,
-    'busy': s.busy / s.time,
+    'time': s.time - started,
+    'busy': (s.busy - busy) / (s.time - started),
     'lag': max(s.lags),
     'mean_lag': float(np.mean(s.lags)),
     'dropped': dropped / (dropped + len(s.taken)),

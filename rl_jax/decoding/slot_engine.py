@@ -20,8 +20,12 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Trajectories
 
-FEED = 32  # known tokens of a row that are fed at once, at most
-# Each is two programs, and holds a quarter of the slots of the one before.
+# Known tokens that are fed at once: of a row, and the rows of a call, at most.
+# Answers come a few at a time, and 256 tokens cost as much as all that a device
+# can do while it reads the weights once. Narrower calls by need would have
+# other bits.
+FEED, FEED_ROWS = 32, 8
+# Each is a program, and holds a quarter of the slots of the one before.
 MOST_WIDTHS = 3
 APART = 4
 FEWEST = 4  # slots of the narrowest
@@ -34,9 +38,9 @@ class SlotPrograms:
   begin: (params, traj=, key=) -> weights, table, drawn. feed: (weights, table,
   chosen, said) -> table. sample: (weights, table, chosen) -> table, drawn.
   Tables are donated. slots: of a call at most, on all devices; None: all rows.
-  most_widths: numbers of slots that are tried. widths: those in use on each
-  shard, the most first; () until `settle`. exact: whether a row has the same
-  bits among all neighbours; then tokens do not depend on time (tier E0).
+  most_widths: numbers of slots that are tried. widths: those of `sample` in use
+  on each shard, the most first; () until `settle`. exact: whether a row has the
+  same bits among all neighbours; then tokens do not depend on time (tier E0).
   """
 
   begin: Callable[..., tuple[Any, Table, Drawn]]
@@ -51,11 +55,16 @@ class SlotPrograms:
   def tried(self, traj: Trajectories) -> tuple[int, ...]:
     """The numbers of slots of a shard that `settle` compares, the most first.
 
-    Each has its own two programs. traj: rows of the mesh in force, or shapes.
+    Each has its own program of `sample`. traj: rows of the mesh in force, or
+    shapes.
     """
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
     return _widths(total // shards, self.slots, shards, self.most_widths)
+
+  def fed(self, traj: Trajectories) -> int:
+    """The rows of a shard in each call of `feed`."""
+    return min(FEED_ROWS, self.tried(traj)[0])
 
   def settle(
     self, params: Any, traj: Trajectories, key: jax.Array, most: int
@@ -137,6 +146,7 @@ class RunningSlots:
     most: int,
   ):
     self._programs, self._most = programs, most
+    self._fed = programs.fed(traj)
     self._weights, self.table, drawn = programs.begin(
       params, traj=traj, key=key
     )
@@ -154,9 +164,9 @@ class RunningSlots:
     """Puts observations after rows: (ids, whether it forgets)."""
     left = list(said)
     while left:
-      width, slots = self._placed(left)
-      own = [row for row in slots if row is not None]
-      left = [row for row in left if row not in own]
+      width, slots = self._placed(left, (self._fed,))
+      now = {row for row in slots if row is not None}
+      left = [row for row in left if row not in now]
       ids_VO: Any = np.zeros((len(slots), self._most), np.int32)
       length_V: Any = np.zeros(len(slots), np.int32)
       forget_V: Any = np.zeros(len(slots), bool)
@@ -173,18 +183,17 @@ class RunningSlots:
 
   def sample(self, rows: Sequence[int]) -> Burst:
     """Starts a burst of the first rows that have slots."""
-    width, slots = self._placed(rows)
+    width, slots = self._placed(rows, self._programs.widths)
     chosen = processes.put(self._chosen(slots, width), self._everywhere)
     self.table, drawn = self._programs.sample(self._weights, self.table, chosen)
     return Burst(slots, drawn)
 
-  def _placed(self, rows):
+  def _placed(self, rows, widths):
     """(slots of a shard, the row in each slot of all shards or None)."""
     share = self._total // self._shards
     by_shard: list[list[int]] = [[] for _ in range(self._shards)]
     for row in rows:
       by_shard[row // share].append(row)
-    widths = self._programs.widths
     need = max(map(len, by_shard))
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
@@ -206,7 +215,8 @@ class RunningSlots:
         row_V += range(share)
         continue
       local = [row - shard * share for row in own if row is not None]
-      others = (row for row in range(share) if row not in local)
+      taken = set(local)
+      others = (row for row in range(share) if row not in taken)
       row_V += [*local, *(next(others) for _ in range(width - len(local)))]
     live_V: Any = np.array([row is not None for row in slots])
     rows: Any = np.array(row_V, np.int32)

@@ -25,8 +25,9 @@ def lowered(
   """The programs by a word that names them; '': that of the first turn.
 
   turn           a later turn of all rows
-  feed, sample   a call of as many rows as there are slots, where rows do not
+  sample         a call of as many rows as there are slots, where rows do not
                  wait for each other; with the number of slots where it is less
+  feed           a call of the few rows that are fed at a time there
 
   The mesh of the engine is in force.
   """
@@ -54,26 +55,30 @@ def lowered(
 def _of_slots(
   programs: Any, begun: tuple, most: int, array: Callable
 ) -> dict[str, jax.stages.Lowered]:
-  """Both programs of every number of slots that a run tries."""
+  """The programs of slots, one of sampling for each number that a run tries."""
   params, traj, key = begun
   begin = programs.begin.lower(params, traj=traj, key=key)
   weights, table, _ = begin.out_info
-  found = {'': begin}
   shards = layout.parts(traj.num_prompts, 'sampled_rows')
+
+  def chosen(slots):
+    return slot_decode.Chosen(
+      row_V=array((slots,), jnp.int32), live_V=array((slots,), bool)
+    )
+
+  fed = programs.fed(traj) * shards
+  said = slot_decode.Observed(
+    ids_VO=array((fed, most), jnp.int32),
+    length_V=array((fed,), jnp.int32),
+    forget_V=array((fed,), bool),
+  )
+  found = {'': begin}
+  found['feed'] = programs.feed.lower(weights, table, chosen(fed), said)
   tried = programs.tried(traj)
   for width in tried:
     slots = width * shards
-    number = '' if width == tried[0] else f' {slots}'
-    chosen = slot_decode.Chosen(
-      row_V=array((slots,), jnp.int32), live_V=array((slots,), bool)
-    )
-    said = slot_decode.Observed(
-      ids_VO=array((slots, most), jnp.int32),
-      length_V=array((slots,), jnp.int32),
-      forget_V=array((slots,), bool),
-    )
-    found[f'feed{number}'] = programs.feed.lower(weights, table, chosen, said)
-    found[f'sample{number}'] = programs.sample.lower(weights, table, chosen)
+    name = 'sample' if width == tried[0] else f'sample {slots}'
+    found[name] = programs.sample.lower(weights, table, chosen(slots))
   return found
 
 

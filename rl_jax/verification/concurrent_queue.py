@@ -31,8 +31,9 @@ class ConcurrentQueue(CallQueue):
     )
 
   def _idle(self, worker: Worker) -> bool:
-    if any(call.is_alone for call in worker.pending.values()):
-      return False
+    if len(worker.pending) == 1:  # one that is_alone has no other beside it
+      (call,) = worker.pending.values()
+      return not call.is_alone
     return len(worker.pending) < _MOST
 
   def _worker_for(self, call: Call, now: float) -> Worker | None:

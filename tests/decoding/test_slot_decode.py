@@ -237,3 +237,23 @@ def test_a_stop_text_and_a_forgotten_context():
   context = np.asarray(cache.context_B)
   assert context[1] == before[1] and not np.delete(context, 1).any()
   assert slot_decode.BURST > TURN
+
+
+@pytest.mark.parametrize('fed', [1, 3])
+def test_few_rows_are_fed_at_a_time(fed, monkeypatch):
+  """E0: a call of `feed` has one shape, however many answers have come."""
+  monkeypatch.setattr(slot_engine, 'FEED_ROWS', fed)
+  programs.cache_clear()
+  expected, _ = in_slots(at_once)
+  shapes, feed = set(), programs(None).slots.feed
+
+  def noted(weights, table, chosen, said):
+    shapes.add(said.ids_VO.shape)
+    return feed(weights, table, chosen, said)
+
+  monkeypatch.setattr(programs(None).slots, 'feed', noted)
+  rows, _ = in_slots(randomly(0))
+  programs.cache_clear()
+  assert shapes == {(fed, MOST)}
+  for name in (*NAMES, 'logp_BT'):
+    np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))

@@ -46,21 +46,18 @@ def test_rows_that_wait_have_two_programs(toy):
   ]
 
 
-def test_rows_in_slots_have_two_programs_of_each_number_of_slots(toy):
+def test_rows_in_slots_have_a_program_of_each_number_of_slots(toy):
   """All 128 rows, a quarter and a quarter of that; evaluations have 16."""
   found = lowered(episodes(toy, 'slots'))
   assert of_sampling(found) == [
     'generate',
     'feed',
     'sample',
-    'feed 32',
     'sample 32',
-    'feed 8',
     'sample 8',
     'evaluate',
     'evaluate feed',
     'evaluate sample',
-    'evaluate feed 4',
     'evaluate sample 4',
   ]
   table, drawn = found['sample 8'].out_info

@@ -24,10 +24,13 @@ COLLECT = 'rl_jax.rollouts.collect'
 SELECTOR = 'rl_jax.rollouts.host_selector:HostSelector'
 WRITER = 'rl_jax.records.metrics:MetricsWriter'
 SERIALS = 64  # of a file of answers
+CALLS = 'calls_made.txt'
 JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
 REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
+SLOTS = 'rl_jax.episodes.slot_runner'
+ENGINE = 'rl_jax.decoding.slot_engine:RunningSlots'
 # Of a process: the calls of `ask` that open the first prompts of training, and
 # of evaluation, at start; then those of each rollout.
 _OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
@@ -58,7 +61,7 @@ class Fault:
     return f'{self.kind}: {when} call {self.call} of {name}{inside}'
 
 
-def faults(episodes: bool = False) -> list[Fault]:
+def faults(episodes: bool = False, slots: bool = False) -> list[Fault]:
   """All points of runs with or without episodes, in their own order."""
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
@@ -99,7 +102,10 @@ def faults(episodes: bool = False) -> list[Fault]:
     ('writer', f'{WRITER}.offsets', 3, 'after'),
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]
-  points += _turns() if episodes else _rewards()
+  if episodes:
+    points += _slots() if slots else _turns()
+  else:
+    points += _rewards()
   found = [Fault(*point) for point in points]
   found += [
     Fault('term', 'rl_jax.runs.loop:Trainer.iteration', 2, 0.01),
@@ -161,6 +167,43 @@ def _turns() -> list[tuple]:
     (f'{EPISODES}._act', 2, 'after'),
     (f'{EPISODES}._observations', 2, 'before'),
     (f'{EPISODES}._observations', 3, 'after'),
+    (f'{EPISODES}._finished', 1, 'before'),
+    (f'{EPISODES}._finished', 2, 'after'),
+  ]
+  return [('turns', *point) for point in points]
+
+
+def _slots() -> list[tuple]:
+  """The same of episodes in slots, whose calls are made one by one."""
+  add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
+  line = f'{JOURNAL}._append'
+  made = 'rl_jax.episodes.calls:SessionCalls'
+  opens = 'rl_jax.episodes.beginnings:open_all'
+  points = [
+    (opens, 3, 'before'),
+    (opens, 3, 'after'),
+    (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
+    (f'{ANSWERS}:NumberedCalls.stream', 2, 'after'),
+    (f'{ANSWERS}:NumberedCalls.over', 1, 'before'),
+    (f'{ANSWERS}:NumberedCalls.over', 2, 'after'),
+    (f'{made}.submit', 30, 'before'),
+    (f'{made}.submit', 45, 'after'),
+    (f'{made}.poll', 9, 0.001),
+    (f'{made}.poll', 40, 'after'),
+    *((add, number, 'before') for number in (5, 40, 60)),
+    *((add, number, 'after') for number in (6, 41, 75)),
+    *((line, number, 'half') for number in (7, 42, 61)),
+    (used, 43, 'after'),
+    (f'{SLOTS}:SlotRunner.start', 2, 'before'),
+    (f'{SLOTS}:SlotRunner.start', 2, 'after'),
+    (f'{SLOTS}:SlotRunner.finish', 2, 'after'),
+    (f'{SLOTS}:Game.hear', 20, 'before'),
+    (f'{SLOTS}:Game.hear', 45, 'after'),
+    (f'{SLOTS}:Game.advance', 2, 'before'),
+    (f'{SLOTS}:Game.advance', 5, 'after'),
+    (f'{ENGINE}.feed', 2, 'after'),
+    (f'{ENGINE}.sample', 4, 'after'),
+    (f'{ENGINE}.sample', 6, 0.002),
     (f'{EPISODES}._finished', 1, 'before'),
     (f'{EPISODES}._finished', 2, 'after'),
   ]
@@ -248,69 +291,116 @@ def time_out_once(workdir: pathlib.Path) -> None:
   So do calls of environments. Whether a beginning does depends on its seed, not
   on the call: a process that continues asks for beginnings that others knew.
   """
+  from rl_jax.episodes.calls import SessionCalls
   from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
   from rl_jax.verification.numbered_rewards import NumberedRewards
   from rl_jax.verification.pool import Outcome, VerifierPool
-  from rl_jax.verification.sessions import Answer, SessionPool
+  from rl_jax.verification.sessions import Answer
 
   marks = workdir / 'verified_before.txt'
   seen = set(marks.read_text().split()) if marks.exists() else set()
-  reward, poll = VerifierPool.reward, SessionPool.poll
+  reward, poll = VerifierPool.reward, SessionCalls.poll
   numbered_reward = NumberedRewards.reward
   ask, keep = NumberedCalls.ask, JournaledCalls.keep
-  name = None  # of a sample of the call that is made
+  name = None  # of a sample of the rewards that are computed
+  openings = set()  # serials of rounds that open examples
 
-  def is_late(sample):
-    one = name(sample)
+  def is_late(one):
     return one not in seen and zlib.crc32(one.encode()) % 8 == 0
+
+  def call_name(request):
+    if request.serial in openings:
+      return f'seed/{request.payload.seed}'
+    return '/'.join(map(str, request.key[:3]))
 
   def slow_reward(self, examples, responses, *more):
     if not more:  # not of a journal
       return reward(self, examples, responses)
     known, heard = more
-    late = {place for place in range(len(examples)) if is_late(place)}
+    late = {n for n in range(len(examples)) if is_late(name(n))}
     late -= known.keys()
     failed = Outcome(None, 'timeout', 'killed after a while')
 
     def late_heard(place, outcome, queued, ran):
       heard(place, failed if place in late else outcome, queued, ran)
-      note([place])
+      note(name(place))
 
     outcomes = reward(self, examples, responses, known, late_heard)
     return [failed if n in late else one for n, one in enumerate(outcomes)]
 
   def slow_poll(self, timeout):
-    failed = Answer(None, 'timeout', 'killed after a while')
+    late = {
+      'outcome': 'timeout',
+      'reply': Answer(None, 'timeout', 'killed after a while'),
+    }
     return [
-      dataclasses.replace(one, answer=failed) if is_late(one.request) else one
+      dataclasses.replace(
+        one, **(late if is_late(call_name(one.request)) else {})
+      )
       for one in poll(self, timeout)
     ]
 
-  def note(samples):
-    names = [name(x) for x in samples]
-    seen.update(names)
+  def note(one):
+    seen.add(one)
     with marks.open('a') as file:
-      file.write(''.join(f'{one}\n' for one in names))
+      file.write(f'{one}\n')
 
   def named_reward(self, examples, responses):
     nonlocal name
     name = f'{self._number}/{{}}'.format
     return numbered_reward(self, examples, responses)
 
-  def named_ask(self, requests, kept=None):
-    nonlocal name
-    number, name = self._number, lambda r: f'seed/{r.seed}'
-    if kept is None:
-
-      def name(r):
-        return f'{number}/{r.episode[1]}'
-
+  def noted_ask(self, requests, kept=None):
+    if kept is not None:
+      openings.add(self._number)
     return ask(self, requests, kept)
 
   def noted_keep(self, answer):
     keep(self, answer)
-    note([answer.request.payload])
+    note(call_name(answer.request))
 
-  VerifierPool.reward, SessionPool.poll = slow_reward, slow_poll
+  VerifierPool.reward, SessionCalls.poll = slow_reward, slow_poll
   NumberedRewards.reward = named_reward
-  NumberedCalls.ask, JournaledCalls.keep = named_ask, noted_keep
+  NumberedCalls.ask, JournaledCalls.keep = noted_ask, noted_keep
+
+
+def count_calls(workdir: pathlib.Path) -> None:
+  """Notes each call of environments that is made, and each line of an answer.
+
+  Both in their order, over all processes of the run, see `made_twice`.
+  """
+  from rl_jax.episodes.calls import SessionCalls
+  from rl_jax.episodes.journal import JournaledCalls
+
+  submit, keep = SessionCalls.submit, JournaledCalls.keep
+
+  def note(what, request):
+    key = ' '.join(map(str, (*request.key, request.crc)))
+    with (workdir / CALLS).open('a') as file:
+      file.write(f'{what} {key}\n')
+
+  def noted_submit(self, request):
+    note('call', request)
+    submit(self, request)
+
+  def noted_keep(self, answer):
+    keep(self, answer)
+    note('line', answer.request)
+
+  SessionCalls.submit, JournaledCalls.keep = noted_submit, noted_keep
+
+
+def made_twice(workdir: pathlib.Path) -> tuple[int, int, list[str]]:
+  """(calls, those without a line that were made again, those with a line)."""
+  path = workdir / CALLS
+  lines = path.read_text().splitlines() if path.exists() else []
+  made, answered, again, wrong = set(), set(), 0, []
+  for what, key in (line.split(' ', 1) for line in lines):
+    if what == 'line':
+      answered.add(key)
+      continue
+    again += key in made
+    made.add(key)
+    if key in answered:
+      wrong.append(key)
+  return len(made), again, wrong

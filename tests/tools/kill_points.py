@@ -3,6 +3,7 @@
   python tests/tools/kill_points.py
   python tests/tools/kill_points.py --rollout=parts,staleness,previous
   python tests/tools/kill_points.py --rollout=episodes
+  python tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), workers, and an asynchronous save of every iteration.
@@ -12,6 +13,7 @@ fault_points.py). A run left in --workdir is continued. In addition some samples
 "time out" when they are verified for the first time, never again: without the
 journal a redone iteration would see another reward. --rollout names ways of
 sampling, see ROLLOUTS, and --kinds the points. Tier E0, as in kill_resume.py.
+With episodes, no call that has a line in the journal may be made once more.
 """
 
 import argparse
@@ -62,6 +64,12 @@ EPISODES = """
 # By name in --rollout. The draft model is a run of two iterations.
 ROLLOUTS = {
   'episodes': EPISODES,
+  'slots': ['--set=rollout.episodes=slots'],
+  'ahead': [  # episodes in slots that start an update early
+    '--set=rollout.staleness=1',
+    '--set=method.group_filter=null',
+    '--set=guards.max_logp_gap=null',
+  ],
   'parts': ['--set=rollout.parts=2'],
   'staleness': [
     '--set=rollout.staleness=2',
@@ -106,8 +114,11 @@ def _train(workdir, arguments, fault) -> int:
   from experiments import train
   from experiments.flags import configuration
 
-  sys.argv = ['train', *ARGUMENTS, *arguments, f'--workdir={workdir}']
+  fields = [text.split('=')[:2] for text in arguments]
+  common = [x for x in ARGUMENTS if x.split('=')[:2] not in fields]
+  sys.argv = ['train', *common, *arguments, f'--workdir={workdir}']
   fault_points.time_out_once(workdir)
+  fault_points.count_calls(workdir)
   if fault is not None:
     fault_points.arm(fault)
   try:
@@ -193,7 +204,9 @@ def _flags() -> argparse.Namespace:
 
 
 def _points(given) -> list[fault_points.Fault]:
-  return fault_points.faults('episodes' in given.rollout)
+  return fault_points.faults(
+    'episodes' in given.rollout, 'slots' in given.rollout
+  )
 
 
 def main() -> None:
@@ -233,15 +246,18 @@ def _report(base, kills, points, kill_resume):
   whole = kill_resume.read_record(base / 'whole')
   killed = kill_resume.read_record(base / 'killed')
   found = kill_resume.differences(whole, killed)
+  calls, again, wrong = fault_points.made_twice(base / 'killed')
   timeouts = sum('timeout' in row for row in whole.lines['rollouts.jsonl'])
   output = (base / 'killed' / 'output.txt').read_text(errors='replace')
   print(f'kills: {kills}, {sum(kills.values())} of {points}')
   print(f'unfinished saves passed over: {output.count("is not used:")}')
   print(f'timed-out samples in the log: {timeouts}')
+  print(f'calls: {calls}; made again as they had no line yet: {again}')
   print(f'whole:  step {whole.step}, digest {kill_resume.digest(whole)}')
   print(f'killed: step {killed.step}, digest {kill_resume.digest(killed)}')
   if sum(kills.values()) < points:
     found.append('not every point was reached: raise --iterations')
+  found += [f'a call with a line was made again: {key}' for key in wrong]
   if not timeouts:
     found.append('no sample has timed out: the journal was not tested')
   for line in found:

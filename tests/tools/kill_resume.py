@@ -5,9 +5,10 @@
 runs the command once undisturbed and once killed about every `interval`
 seconds (uniform on 0 to twice that, from `seed`) until `seconds` have passed,
 then to its end. Tier E0: the arrays of the newest checkpoint, its host state,
-metrics.jsonl and rollouts.jsonl must be equal; only `time/*` and byte offsets
-may differ. The interval starts when the process begins its first save: one
-that still compiles has nothing to lose and would make no progress.
+metrics.jsonl and rollouts.jsonl must be equal; only `time/*`, the times of
+episodes in slots, and byte offsets may differ. The interval starts when the
+process begins its first save: one that still compiles has nothing to lose and
+would make no progress.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import hashlib
 import os
 import pathlib
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -36,6 +38,9 @@ COMMAND = (
   '--set=iterations=200 --set=checkpoint.every=1 --workdir={workdir}'
 )
 CODE = ('rl_jax', 'experiments', 'configs')
+TIMED = re.compile(
+  r'time/|device/|episodes/|rollout/waited_for|calls/\w+/(queued|ran)'
+)
 IGNORED = ('offsets', 'seconds')  # keys of the host state
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -99,12 +104,12 @@ def kill_until(
 
 
 def without(value: Any, ignored: Sequence[str] = IGNORED) -> Any:
-  """The value without `time/*` and the ignored keys, at any depth."""
+  """The value without metrics of time and the ignored keys, at any depth."""
   if isinstance(value, Mapping):
     return {
       k: without(v, ignored)
       for k, v in value.items()
-      if not k.startswith('time/') and k not in ignored
+      if not TIMED.match(k) and k not in ignored
     }
   return value
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import types
 
 import pytest
 
@@ -148,3 +149,25 @@ def test_coroutines_need_no_process_of_this_kind(bad):
 def test_traits_are_checked(bad, task, text):
   with pytest.raises(ValueError, match=text):
     SessionPool(bad.Waits(**task), 1)
+
+
+def test_whether_a_worker_is_idle_costs_the_same_beside_many_calls(bad):
+  """A single call is examined, and none of a thousand."""
+  read = []
+
+  class Pending:
+    """A call that notes that it was examined."""
+
+    @property
+    def is_alone(self):
+      read.append(self)
+      return len(read) == 1
+
+  worker = types.SimpleNamespace(pending={0: Pending()})
+  with SessionPool(bad.Waits(workers='asyncio'), 1, 60.0) as pool:
+    idle = pool._queue._idle
+    assert not idle(worker) and idle(worker) and len(read) == 2
+    worker.pending |= {n: Pending() for n in range(1000)}
+    assert idle(worker) and len(read) == 2
+    worker.pending |= {n: Pending() for n in range(4096)}
+    assert not idle(worker)

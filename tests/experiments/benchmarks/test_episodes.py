@@ -1,15 +1,14 @@
 """Tools that sleep, and the line of --stage=episodes."""
 
+import json
 import random
 
-import jax
 import numpy as np
 import pytest
 
-from experiments.benchmarks import episodes
+from experiments.benchmarks import episodes, traces
 from experiments.benchmarks.episodes_simulation import Load
 from rl_jax.models import presets
-from rl_jax.runtime import mesh as mesh_lib
 
 
 def test_calls_depend_on_seed_and_actions_only(monkeypatch):
@@ -41,17 +40,67 @@ def test_the_mean_of_calls(kind):
   assert max(seconds) <= 30 * 0.5 + 1e-6
 
 
+def test_a_closed_gate_costs_no_time(monkeypatch, tmp_path):
+  """The reply says the seconds all the same."""
+  slept = []
+  monkeypatch.setattr(episodes.time, 'sleep', slept.append)
+  gate = tmp_path / 'gate'
+  episode = episodes.Slow(mean=0.5, gate=str(gate)).make(None)
+  episode.reset(3)
+  first = episode.step('a').info[episodes.SECONDS]
+  assert first > 0 and not slept
+  gate.touch()
+  assert [episode.step('b').info[episodes.SECONDS]] == slept
+
+
+def test_the_busy_part_of_a_line_by_hand():
+  """Spans that overlap count once; those of other lines do not."""
+  spans = [
+    traces.Span('device', 'a', 0.0, 2.0, {}),
+    traces.Span('device', 'b', 1.0, 3.0, {}),
+    traces.Span('calls 00', 'c', 3.0, 9.0, {}),
+    traces.Span('device', 'd', 5.0, 7.0, {}),
+  ]
+  assert traces.covered(spans, 'device', 0.5, 6.0) == 2.5 + 1.0
+
+
+def test_a_trace_is_drawn_from_a_closing_on(tmp_path):
+  """Spans before it are left out; calls that run at a time are counted."""
+  spans = [
+    traces.Span('device', 'burst', 0.0, 1.0, {}),
+    traces.Span('closings', 'update 1', 1.0, 1.0, {}),
+    traces.Span('device', 'burst', 1.0, 2.0, {}),
+    traces.Span('calls 00', 'step', 1.5, 3.0, {}),
+    traces.Span('calls 01', 'step', 2.0, 4.0, {}),
+    traces.Span('closings', 'update 2', 4.0, 4.0, {}),
+  ]
+  shown = traces.between(spans, 1)
+  assert [span.start for span in shown] == [1.0, 1.0, 1.5, 2.0, 4.0]
+  times, counts = traces.running(shown, 'calls')
+  assert (times, counts) == ([1.5, 2.0, 3.0, 4.0], [1, 2, 1, 0])
+  traces.draw([('a', shown), ('b', shown)], str(tmp_path / 'two.png'))
+  assert (tmp_path / 'two.png').stat().st_size > 1000
+
+
 @pytest.mark.slow
-def test_measured_and_simulated_have_the_same_keys():
-  """Two batches of 2 x 2 rows; speeds are relative to turns in step."""
+@pytest.mark.parametrize('kind', ['lognormal', 'constant'])
+def test_measured_and_simulated_have_the_same_keys(kind, tmp_path):
+  """Three updates of 4 x 4 rows; speeds are relative to turns in step."""
   load = Load(
-    groups=2, group=2, turns=2, tokens=4, spread=0.0, observation=4, alike=0.0
+    groups=4, group=4, turns=5, tokens=8, spread=0.0, observation=16, alike=0.0
   )
-  mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   cfg = presets.small(vocab_size=512, width=16, num_heads=2, head_size=8)
-  with jax.set_mesh(mesh):
-    found = episodes.measured(cfg, mesh, load, 'lognormal', 1.0, 2)
-  assert found['measured'].keys() == found['simulated'].keys()
-  for one in found['measured'].values():
-    assert one['time'] > 0 and 0 < one['busy'] <= 1
-  assert found['measured']['lockstep']['speed'] == 1
+  ways = [episodes.IN_STEP, *map(episodes.in_slots, (0, 1))]
+  found = episodes.measured(cfg, load, kind, 0.3, 3, ways, str(tmp_path))
+  print(json.dumps({'calls': kind, **found}))
+  assert list(found) == ['lockstep', 'fixed K=0', 'fixed K=1']
+  for one in found.values():
+    assert one['measured'].keys() == one['simulated'].keys()
+    assert one['measured']['time'] > 0 and 0 < one['measured']['busy'] <= 1
+    assert 0 < one['simulated']['busy'] <= 1
+  assert found['lockstep']['measured']['speed'] == 1
+  shown = [
+    (way.name, traces.between(traces.read(tmp_path / f'{way.name}.json'), 2))
+    for way in ways
+  ]
+  traces.draw(shown, str(tmp_path / 'ways.png'))

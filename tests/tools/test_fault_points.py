@@ -1,0 +1,39 @@
+"""The count of calls over the processes of a killed run."""
+
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+PATH = pathlib.Path(__file__).with_name('fault_points.py')
+
+
+@pytest.fixture(name='points')
+def _points(monkeypatch):
+  """The module beside this file."""
+  spec = importlib.util.spec_from_file_location('fault_points', PATH)
+  module = importlib.util.module_from_spec(spec)
+  monkeypatch.setitem(sys.modules, 'fault_points', module)
+  spec.loader.exec_module(module)
+  return module
+
+
+def test_calls_that_have_a_line_and_are_made_again(points, tmp_path):
+  """One was killed before its line, which is allowed, and one after it."""
+  calls = ['call 1 0 0 reset 7', 'call 1 1 0 reset 7', 'line 1 1 0 reset 7']
+  path = tmp_path / points.CALLS
+  path.write_text('\n'.join([*calls, 'call 1 0 0 reset 7']))
+  assert points.made_twice(tmp_path) == (2, 1, [])
+  path.write_text('\n'.join([*calls, 'call 1 1 0 reset 7']))
+  assert points.made_twice(tmp_path) == (2, 1, ['1 1 0 reset 7'])
+  assert points.made_twice(tmp_path / 'none') == (0, 0, [])
+
+
+@pytest.mark.parametrize('slots', [False, True])
+def test_every_point_names_a_function(points, slots):
+  """Functions of points are found where they are looked for."""
+  for fault in points.faults(episodes=True, slots=slots):
+    for target in filter(None, (fault.target, fault.within)):
+      owner, name = points._resolve(target)
+      assert callable(getattr(owner, name)), target
