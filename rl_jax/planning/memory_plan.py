@@ -1,7 +1,8 @@
 """Bytes that one iteration keeps on a device, estimated from shapes only.
 
   always    parameters + reference + reward models + optimizer + rollout
-  update    gradients + activations + the larger of one layer and of logits
+  update    activations + the larger of what is held at the logits, before there
+            are gradients of layers, and at the first layer, with all of them
   generate  the sampler's copy of the weights + cache + scratch
   evaluate  the same of an evaluation
 
@@ -41,6 +42,7 @@ class MemoryPlan:
   reference: int  # and every other named policy, and lagged weights
   optimizer: int
   gradients: int
+  layer_gradients: int  # of layers and one microbatch, which follow the logits
   activations: int  # saved for the backward pass
   layer: int  # what the backward pass holds of one layer
   logits: int
@@ -62,7 +64,7 @@ class MemoryPlan:
   @property
   def update(self) -> int:
     """While a minibatch is trained on."""
-    passing = max(self.layer, self.logits)
+    passing = max(self.layer, self.logits - self.layer_gradients)
     return self.kept + self.gradients + self.activations + passing
 
   @property
@@ -84,10 +86,7 @@ class MemoryPlan:
 
 def bytes_per_device(tree: Any) -> int:
   """Bytes on each device of a tree of jax.ShapeDtypeStruct with shardings."""
-  return sum(
-    math.prod(x.sharding.shard_shape(x.shape)) * x.dtype.itemsize
-    for x in jax.tree.leaves(tree)
-  )
+  return sum(_numbers(x) * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
 
 def estimate(
@@ -102,10 +101,8 @@ def estimate(
   sizes = Sizes.of(config, model, mesh)
   minibatch = config.update.minibatch_prompts or config.rollout.num_prompts
   # The sum so far in float32, and the gradient of one more microbatch.
-  one = sum(
-    math.prod(x.sharding.shard_shape(x.shape)) * 4
-    for x in jax.tree.leaves(trainable)
-  )
+  one = 4 * sum(map(_numbers, jax.tree.leaves(trainable)))
+  layers = jax.tree.leaves(trainable.get('model', {}).get('layers', {}))
   platform = model.platform
   draft_weights, draft_cache = _draft_model_bytes(config, mesh, platform)
   kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
@@ -120,8 +117,9 @@ def estimate(
     reference=copies * bytes_per_device(trainable),
     optimizer=bytes_per_device(state.opt_state),
     gradients=one * (2 if pieces > 1 else 1)
-    + _head_gradient(model, trainable)
+    + _held_on_tpu(model, params, trainable, sizes.gathered)
     + config.method.shifts * bytes_per_device(trainable),
+    layer_gradients=4 * sum(map(_numbers, layers)),
     activations=sizes.activations(),
     layer=sizes.layer(),
     logits=sizes.logits(),
@@ -137,14 +135,28 @@ def estimate(
   )
 
 
-def _head_gradient(model: transformer.ModelConfig, trainable: Any) -> int:
-  """Returns that of the last matrix, which XLA for TPU holds in two dtypes."""
-  if model.platform.name != 'tpu' or 'model' not in trainable:
+def _held_on_tpu(
+  model: transformer.ModelConfig, params: Any, trainable: Any, gathered: bool
+) -> int:
+  """Returns what XLA for TPU holds besides, all through an update.
+
+  That is the gradient of the last matrix in two dtypes and, of weights that are
+  gathered, this device's shares in the compute dtype.
+  """
+  if model.platform.name != 'tpu':
     return 0
-  name = 'embed' if model.tied_embeddings else 'lm_head'
-  matrix = trainable['model'][name]
-  numbers = math.prod(matrix.sharding.shard_shape(matrix.shape))
-  return numbers * (4 + jnp.dtype(model.compute_dtype).itemsize)
+  compute, held = jnp.dtype(model.compute_dtype), 0
+  if 'model' in trainable:
+    name = 'embed' if model.tied_embeddings else 'lm_head'
+    held += _numbers(trainable['model'][name]) * (4 + compute.itemsize)
+  if gathered and compute != model.param_dtype:
+    held += compute.itemsize * sum(map(_numbers, jax.tree.leaves(params)))
+  return held
+
+
+def _numbers(array: jax.ShapeDtypeStruct) -> int:
+  """Numbers of an array on a device."""
+  return math.prod(array.sharding.shard_shape(array.shape))
 
 
 def _draft_model_bytes(

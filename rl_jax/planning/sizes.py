@@ -34,6 +34,9 @@ STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
 SAMPLING_COPIES = 3  # logits, and twice those at the temperature; not on GPU
 TPU_LANES = 128
+MLP_COPIES_ON_TPU = 6  # and silu(gate)
+STATE_COPIES_ON_TPU = 4
+TABLE_COPIES_ON_TPU = 3  # at the logits: as gathered, turned; fitted
 PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 5  # hidden units of prompts
 
 
@@ -151,11 +154,19 @@ class Sizes:
     if not m.remat:
       saved += (self._products + self._gated) * tokens
       saved += self._row * self.heads * self._fused
-    saved *= m.num_layers * self.itemsize * (1 + critic.has_own(m))
+    saved *= self.itemsize
+    if self._on_tpu and not m.remat:  # also silu(gate) * up; queries in rows
+      saved += self._gated // 2 * tokens * self.itemsize
+      more = self._attended_on_tpu() - self._row * self.heads * self.itemsize
+      saved += (more + self._queries_on_tpu()) * self._fused
+    saved *= m.num_layers * (1 + critic.has_own(m))
     return saved + HIDDEN_COPIES * rows * own * m.width * self.itemsize
 
   def layer(self) -> int:
-    """The largest part of one layer in the backward pass."""
+    """The largest part of one layer in the backward pass.
+
+    XLA for TPU holds both parts at once, and the table of tokens all the while.
+    """
     m, (rows, tokens, S) = self.model, self._fed
     again = self._products * tokens if m.remat else 0
     attention = ROW_COPIES * self._row * self._fused
@@ -164,11 +175,34 @@ class Sizes:
       whole = 2 * 2 * rows * self.response * self.kv_heads
       attention += whole * m.head_size
     attention *= self.itemsize
+    if self._on_tpu and self._fused:
+      attention = self._attended_on_tpu()
     if m.attention == 'plain':
       attention += SCORE_COPIES * self.heads * 4 * self._scores(rows, S)
-    mlp = self._mlp_numbers(ROUTED_COPIES) + STATE_COPIES * m.width
-    mlp *= tokens * self.itemsize
-    return again * self.itemsize + max(attention, mlp) + self._layer_weights()
+    if self._on_tpu:
+      mlp = self._mlp_numbers(ROUTED_COPIES, MLP_COPIES_ON_TPU)
+      mlp = (mlp + STATE_COPIES_ON_TPU * m.width) * tokens * self.itemsize
+      held = attention + mlp + self._copied * self._table * self.itemsize
+    else:
+      mlp = self._mlp_numbers(ROUTED_COPIES) + STATE_COPIES * m.width
+      held = max(attention, mlp * tokens * self.itemsize)
+    return again * self.itemsize + held + self._layer_weights()
+
+  def _queries_on_tpu(self) -> int:
+    """Queries of a layer in rows, whose numbers lie in rows of 128."""
+    return self.heads * self._padded(self._row) * self.itemsize
+
+  def _attended_on_tpu(self) -> int:
+    """Results of attention with the log-sums that splash attention repeats in
+    128 lanes.
+    """
+    places = self.heads * self._row // self.model.head_size
+    return self._queries_on_tpu() + places * TPU_LANES * 4
+
+  def _padded(self, numbers: int) -> int:
+    """Numbers of heads, in rows of 128."""
+    size = self.model.head_size
+    return numbers // size * (-(-size // TPU_LANES) * TPU_LANES)
 
   @property
   def _fed(self) -> tuple[int, int, int]:
@@ -208,10 +242,15 @@ class Sizes:
 
   def _layer_weights(self) -> int:
     """One layer in the compute dtype, and its gradient."""
-    m = self.model
-    if m.compute_dtype == m.param_dtype and not self.gathered:
+    if not self._copied:
       return 0
     return 2 * self._layer_numbers * self.itemsize
+
+  @property
+  def _copied(self) -> bool:
+    """Returns whether products read copies of the weights."""
+    m = self.model
+    return m.compute_dtype != m.param_dtype or self.gathered
 
   @property
   def _layer_numbers(self) -> int:
@@ -239,9 +278,9 @@ class Sizes:
     chosen = self.model.expert_products == experts.CHOSEN
     return self.model.experts_per_token * self.model.width if chosen else 0
 
-  def _mlp_numbers(self, copies: int) -> int:
+  def _mlp_numbers(self, routed: int, hidden: int = MLP_COPIES) -> int:
     """Numbers of a token in the MLP or the experts of one layer."""
-    return MLP_COPIES * self.mlp + copies * self._routed
+    return hidden * self.mlp + routed * self._routed
 
   def logits(self) -> int:
     """One chunk of scoring, and the matrix of the last layer."""
@@ -250,9 +289,12 @@ class Sizes:
     most = statistics.chunk_elements(self.model.platform)
     span = max(1, min(own, most // step))
     span = -(-own // -(-own // span))  # chunks of equal sizes
+    table = self._table * self.itemsize
+    if self._on_tpu:  # cotangents in place, tiles of 8 tokens
+      span = -(-span // 8) * 8
+      return span * step * (4 + self.itemsize) + TABLE_COPIES_ON_TPU * table
     # In float32 logits and their cotangents, and these in the compute dtype.
-    numbers = span * step * (2 * 4 + self.itemsize)
-    return numbers + self.vocab * self.model.width * self.itemsize
+    return span * step * (2 * 4 + self.itemsize) + table
 
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
@@ -289,9 +331,8 @@ class Sizes:
   @property
   def _token(self) -> int:
     """Bytes of the keys and values of a token, of all that sample."""
-    m, head_size = self.model, self.model.head_size
-    if self._on_tpu:  # numbers lie in rows of 128
-      head_size = -(-head_size // TPU_LANES) * TPU_LANES
+    m = self.model
+    head_size = self._padded(m.head_size) if self._on_tpu else m.head_size
     token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
     return token * self.policies * self.played
 
@@ -398,9 +439,7 @@ class Sizes:
 
   def cut_layers(self) -> int:
     """Weights of layers that sampling on GPU cuts out of the trainer's own."""
-    m = self.model
-    copied = m.compute_dtype != m.param_dtype or self.gathered
-    if copied or m.platform.is_cpu or self._on_tpu:
+    if self._copied or self.model.platform.is_cpu or self._on_tpu:
       return 0
     return self._layers()
 

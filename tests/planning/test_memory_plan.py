@@ -309,24 +309,28 @@ def test_a_mesh_divides_it(toy):
 
 
 def test_the_knobs_lower_the_plan(toy):
-  """Each of them by itself, or the advice would be none."""
-  base = plan(make_config(toy), SMALL)
-  remat = dataclasses.replace(SMALL, remat=True)
+  """Each of them by itself, or the advice would be none.
+
+  Of several layers, as copies of one in another dtype are held.
+  """
+  model = dataclasses.replace(SMALL, num_layers=8)
+  base = plan(make_config(toy), model)
+  remat = dataclasses.replace(model, remat=True)
   assert plan(make_config(toy), remat).update < base.update
-  half = dataclasses.replace(SMALL, param_dtype='bfloat16')
+  half = dataclasses.replace(model, param_dtype='bfloat16')
   assert plan(make_config(toy), half).update < base.update
   for path, value in {
     'update__microbatch_prompts': '1',
     'optimizer__moment_dtype': 'bfloat16',
     'rollout__max_response_tokens': '16',
   }.items():
-    assert plan(make_config(toy, **{path: value}), SMALL).update < base.update
+    assert plan(make_config(toy, **{path: value}), model).update < base.update
   for path, value in {
     'rollout__num_prompts': '8',
     'rollout__max_response_tokens': '16',
     'rollout__slots': '32',
   }.items():
-    smaller = plan(make_config(toy, **{path: value}), SMALL)
+    smaller = plan(make_config(toy, **{path: value}), model)
     assert smaller.generate < base.generate
 
 
@@ -443,6 +447,41 @@ def test_tpus_pad_heads_and_turn_a_matrix_of_each_layer(toy):
   assert tpu.cache == 8 * gpu.cache
   matrices = SMALL.num_layers * 64 * 128 * 2
   assert tpu.scratch == matrices + 3 * 128 * 3000 * 4
+
+
+def test_logits_come_before_the_gradients_of_layers(toy):
+  """By hand: two matrices of attention of four heads, two of two, the MLP's."""
+  layer = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128 + 2 * 64
+  found = plan(make_config(toy), SMALL)
+  assert found.layer_gradients == 4 * SMALL.num_layers * layer
+  held = found.kept + found.gradients + found.activations
+  assert found.logits - found.layer_gradients < found.layer < found.logits
+  assert found.update == held + found.layer
+  found = plan(make_config(toy), dataclasses.replace(SMALL, vocab_size=30000))
+  held = found.kept + found.gradients + found.activations
+  assert found.layer < found.logits - found.layer_gradients
+  assert found.update == held + found.logits - found.layer_gradients
+
+
+def test_tpus_hold_attention_beside_the_mlp_and_log_sums_in_lanes(toy):
+  """By hand: one group of 8 rows of 31 tokens after 16 of the prompt."""
+  config = make_config(toy, update__microbatch_prompts='1')
+  model = on_gpu(attention='splash', remat=True)
+  model = dataclasses.replace(model, platform=Platform('tpu'))
+  found = plan(config, model)
+  tokens, places = 16 + 8 * 31, 4 * 8 * 47
+  results = places * 128 * 2  # heads of 16 numbers lie in 128
+  sums = places * 128 * 4
+  products = (4 + 2 * 2) * 16 + 2 * 64
+  mlp = 6 * 128 + 4 * 64
+  weights = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128
+  table = 300 * 64
+  held = 2 * (tokens * (products + mlp) + 2 * weights + table)
+  assert found.layer == held + results + sums
+  kept = plan(config, dataclasses.replace(model, remat=False))
+  saved = 2 * tokens * (products + 3 * 128) + 2 * results + sums
+  more = kept.activations - found.activations
+  assert more == SMALL.num_layers * saved
 
 
 @pytest.mark.parametrize('attention', ['plain', 'cudnn'])
