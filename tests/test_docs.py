@@ -58,6 +58,8 @@ def files_of(page, folder):
   return found
 
 
+# Packages of extras that files of pages import.
+OPTIONAL = ('mcp', 'verifiers')
 NAMED = [
   page for page in PAGES if re.search(r'^# \w+\.py$', page.read_text(), re.M)
 ]
@@ -70,8 +72,8 @@ def test_files_of_pages_can_be_imported(
   """Each block that is a file runs as the module of a user."""
   monkeypatch.chdir(tmp_path)
   for path in files_of(page, tmp_path).values():
-    needs_mcp = 'mcp' in path.read_text()
-    if not needs_mcp or importlib.util.find_spec('mcp'):
+    needs = [name for name in OPTIONAL if name in path.read_text()]
+    if all(map(importlib.util.find_spec, needs)):
       user_modules.load(str(path))
 
 

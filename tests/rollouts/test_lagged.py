@@ -51,7 +51,7 @@ def test_what_cannot_be_stale_is_refused(toy):
 
 def test_losses_without_a_correction_are_named(toy, caplog):
   """Once, where rows are of older weights; a clip, a correction, an off-policy
-  loss and losses on data are no reason to warn."""
+  loss and losses on data give no warning."""
   stale = override(
     bandit.get_config(toy.get_method('reinforce')), 'rollout.staleness', '1'
   )

@@ -44,13 +44,14 @@ CHANGES = {
 
 
 def get_sweep() -> list[sweep_runs.Setting]:
-  """All methods that sample but five, five seeds each; REINFORCE first."""
+  """All methods that sample but these, five seeds each; REINFORCE first."""
   names = sweep_runs.sampling_methods()
   names.remove('subpo')  # a response is one action: no set function,
   names.remove('dr_po')  # no beginning
   names.remove('ghpo')  # and no share of it
   names.remove('constrained_rlhf')  # the variant without critics is described
   names.remove('rex_rag')  # repeats episodes
+  names.remove('critique_grpo')  # no critiques
   names.remove('duration_ppo')  # refused: rollouts are synchronous
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
