@@ -52,6 +52,7 @@ def get_sweep() -> list[sweep_runs.Setting]:
   names.remove('constrained_rlhf')  # the variant without critics is described
   names.remove('rex_rag')  # repeats episodes
   names.remove('critique_grpo')  # no critiques
+  names.remove('rusca_rl')  # no criteria
   names.remove('duration_ppo')  # refused: rollouts are synchronous
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
