@@ -13,8 +13,10 @@ Evidence: verified in code (critique-GRPO, by a digest of the code).
 Paper and code: the released loss is divided by the width of the padded
   responses only, not by the number of rows; here by both, and by a constant
   width, which rescales the gradient.
-Command: python -m experiments.pipeline --pipeline=critique_grpo
-  --workdir=runs/critique_grpo
+Command: python -m experiments.train --method=critique_grpo
+  --config=configs/worlds/criticised_families.py
+  --set=model.path=runs/critique_grpo/warm
+The pipeline critique_grpo makes that start.
 """
 
 from rl_jax.method import Method

@@ -11,8 +11,9 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
 Headline: HealthBench-500 23.6 -> 50.3 (7B; paper).
 Evidence: verified in code (RuscaRL vllm_rollout_spmd.py, by a digest of the
   code); that ratios divide by the probability without criteria is ours.
-Command: python -m experiments.pipeline --pipeline=rusca_rl
-  --workdir=runs/rusca_rl
+Command: python -m experiments.train --config=configs/worlds/rubric_topics.py
+  --method=rusca_rl --set=model.path=runs/rusca_rl/warm
+The pipeline rusca_rl makes that start.
 """
 
 from rl_jax.method import Method
