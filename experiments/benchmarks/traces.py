@@ -124,7 +124,7 @@ def draw(traces: Sequence[tuple[str, list[Span]]], path: str) -> None:
 
 def main() -> None:
   """Draws the traces."""
-  parser = argparse.ArgumentParser(description='Draws traces of episodes.')
+  parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
   parser.add_argument('traces', nargs='+', help='TITLE=PATH')
   parser.add_argument('--after', type=int, default=2, help='an update')
   parser.add_argument('--out', required=True, help='PNG')

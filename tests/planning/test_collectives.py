@@ -62,6 +62,37 @@ def test_loops_are_multiplied_out():
   }
 
 
+def test_parts_of_a_transfer_are_not_counted_again():
+  """A loop of XLA for TPU that computes while a transfer runs holds none.
+
+  Where the transfer begins in the loop, it is of each turn.
+  """
+  gather = 'bf16[16]{0} all-gather(%y), replica_groups={{0,1},{2,3}}'
+  part = f"""%async_collective_fusion.1 (y: bf16[8]) -> bf16[16] {{
+  ROOT %g = {gather}
+}}
+
+%fused_computation.1 (y: bf16[8]) -> bf16[16] {{
+  ROOT %b = {gather}
+}}
+
+%scan_body"""
+  text = HLO.replace('%scan_body', part, 1)
+  line = '  ROOT %t = (s32[], f32[8,4])'
+  step = '  %f = bf16[16] fusion(%y), kind=kCustom, calls=%'
+  moved = text.replace(line, f'{step}async_collective_fusion.1\n{line}')
+  assert collectives.count(moved, devices=8) == collectives.count(
+    HLO, devices=8
+  )
+  started = text.replace(line, f'{step}fused_computation.1\n{line}')
+  (before, after) = (
+    collectives.in_loops(text, devices=8, trips=5) for text in (HLO, started)
+  )
+  counts = [{c.kind: c.count for c in found} for found in (before, after)]
+  assert counts[0] == {'all-reduce': 1, 'all-gather': 1}
+  assert counts[1] == {'all-reduce': 1, 'all-gather': 2}
+
+
 def test_text_that_is_no_program_is_refused():
   """Rather than counted as nothing."""
   with pytest.raises(ValueError, match='no ENTRY'):
