@@ -61,7 +61,7 @@ class AlfWorld(EnvironmentTask):
   Components: `outcome`, 1 when the task is solved, which ends the episode;
   `impossible`, 1 for a text that is not one of them.
   Source: "ALFWorld: Aligning Text and Embodied Environments for Interactive
-  Learning"; package alfworld 0.4.2. A game.tw-pddl needs this package.
+  Learning"; package alfworld 0.4.2. A game.tw-pddl needs the extra 'alfworld'.
 
   Raises: FileNotFoundError naming the folder of a split without games.
   """
@@ -218,6 +218,6 @@ def _package() -> Any:
     import textworld
   except ImportError as error:
     raise ImportError(
-      f'{PDDL} needs the package alfworld: pip install alfworld==0.4.2'
+      f"{PDDL} needs the extra 'alfworld': pip install 'rl_jax[alfworld]'"
     ) from error
   return textworld.start, textworld.EnvInfos, alfred_tw_env.AlfredDemangler()
