@@ -267,7 +267,7 @@ def test_windows_of_what_cannot_have_one_are_refused():
     MemoryWindow(KeyDoor(), turns=None)
   task = MemoryWindow(KeyDoor())
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
-  limits['episodes'] = 'lockstep'
+  limits |= {'episodes': 'lockstep', 'order': 'fixed'}
   method = Method(rollout=ReflectedClones(texts=('a',)))
   with pytest.raises(
     ValueError, match='ReflectedClones repeats episodes, but Memory'
