@@ -135,7 +135,7 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
   task, two = bad.RallyTask(), Opponent(rule=Frozen())
   method = Method(rollout=two)
   settings = {'turns': TURNS, 'slots': None, 'num_prompts': 4}
-  settings |= {'speculative': None, 'episodes': 'lockstep'}
+  settings |= {'speculative': None, 'episodes': 'lockstep', 'order': 'fixed'}
   rollout = type('Rollout', (), settings)()
   check(task, rollout, method)
   rollout.num_prompts = 3
