@@ -226,8 +226,8 @@ _PART = 'async_collective_fusion'
 
 
 def _called(line: str) -> list[str]:
-  # XLA for TPU moves a part of a running transfer in each such fusion. It begins
-  # and ends in other fusions, so that loops do not wait for it.
+  # XLA for TPU moves a part of a running transfer in each such fusion. It
+  # begins and ends in other fusions, so that loops do not wait for it.
   found = _CALLED.findall(line)
   names = [name for name in found if not name.startswith(_PART)]
   for group in _BRANCHES.findall(line):
