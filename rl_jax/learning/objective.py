@@ -122,25 +122,36 @@ def terms(
     if isinstance(loss, Shift) != shifting:
       continue
     value = call(path, loss, stats, len(method.weights) + i)
-    if value.ndim:
-      ctx = AggregationContext(
-        traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
-      )
-      aggregation = loss.aggregation or method.aggregation
-      assert aggregation is not None, 'validate refuses methods without one'
-      token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
-      token_BT = token_BT * products.get(loss.role, 1.0)
-      value = (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
-    elif loss.per_token and not isinstance(
-      loss, (Regularizer, ValueLoss, Shift)
-    ):
-      raise ValueError(
-        f'method.{path} has per_token = True, but returns one number: return '
-        'a loss of every token, [B, T], or set per_token = False'
-      )
-    total += value
+    factor = products.get(loss.role, 1.0)
+    total += _summed(method, path, loss, value, traj, factor)
   metrics['train/loss'] = total
   return total, metrics, states
+
+
+def _summed(
+  method: Method,
+  path: str,
+  loss: Loss,
+  value: Array,
+  traj: Trajectories,
+  factor: Any,
+) -> Array:
+  """The scalar that a loss adds; factor: of its tokens, by weights."""
+  if value.ndim:
+    ctx = AggregationContext(
+      traj.mask_BT, traj.weight_B, traj.group_size, traj.turn_BT
+    )
+    aggregation = loss.aggregation or method.aggregation
+    assert aggregation is not None, 'validate refuses methods without one'
+    token_BT = calls.aggregation('aggregation', aggregation, ctx, traj)
+    token_BT = token_BT * factor
+    return (jnp.where(token_BT != 0, value, 0.0) * token_BT).sum()
+  if loss.per_token and not isinstance(loss, (Regularizer, ValueLoss, Shift)):
+    raise ValueError(
+      f'method.{path} has per_token = True, but returns one number: return '
+      'a loss of every token, [B, T], or set per_token = False'
+    )
+  return value
 
 
 def reduce_metrics(metrics: Metrics, traj: Trajectories) -> Metrics:
