@@ -18,9 +18,9 @@ from rl_jax.episodes.calls import (
 from rl_jax.verification import former_journal, sessions
 from rl_jax.verification.journal import (
   AnswerJournal,
+  KeptAnswer,
   Key,
   NumberedRounds,
-  Said,
   crc_of,
 )
 
@@ -55,14 +55,14 @@ class JournaledCalls(Calls):
         self.keep(answer)
     return found
 
-  def known(self, request: Request) -> Said | None:
+  def known(self, request: Request) -> KeptAnswer | None:
     """The answer in the journal, if it has one."""
     return self._journal.known(_key(request))
 
   def keep(self, answer: Answer) -> None:
     """Writes an answer."""
     result = answer.reply
-    said = Said(
+    said = KeptAnswer(
       result.kind, result.reply, result.detail, answer.queued, answer.ran
     )
     self._journal.add(_key(answer.request), said)

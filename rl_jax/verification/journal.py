@@ -47,7 +47,7 @@ class Key(NamedTuple):
   crc: int
 
 
-class Said(NamedTuple):
+class KeptAnswer(NamedTuple):
   """The answer of a call: its outcome, and a reply if that is 'ok'."""
 
   outcome: str
@@ -79,7 +79,7 @@ class AnswerJournal:
     self._task_crc = zlib.crc32(task.encode())
     self._writer, self._process = writer, process
     self._every_line = every_line
-    self._lines: dict[Key, Said] = {}  # crc: with the task's
+    self._lines: dict[Key, KeptAnswer] = {}  # crc: with the task's
     self._files: dict[int, Any] = {}  # open, by number
     self._owned = False  # whether earlier files are this writer's copies
     self._failures = 0
@@ -89,11 +89,11 @@ class AnswerJournal:
           self._lines[key] = said
         self._lines.setdefault(key, said)
 
-  def known(self, key: Key) -> Said | None:
+  def known(self, key: Key) -> KeptAnswer | None:
     """The answer of a call, if there is one of the same inputs."""
     return self._lines.get(self._with_task(key))
 
-  def add(self, key: Key, said: Said) -> None:
+  def add(self, key: Key, said: KeptAnswer) -> None:
     """Writes an answer, which may be used then."""
     if self._folder is None:
       return
@@ -223,7 +223,7 @@ def _checked(line):
   if not isinstance(reply, dict) and (reply is not None or outcome == 'ok'):
     raise ValueError('it has no reply')
   key = Key(serial, sample, turn, kind, crc)
-  return key, Said(outcome, reply, detail, queued, ran)
+  return key, KeptAnswer(outcome, reply, detail, queued, ran)
 
 
 class NumberedRounds:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rl_jax.verification.journal import Key, NumberedRounds, Said, crc_of
+from rl_jax.verification.journal import KeptAnswer, Key, NumberedRounds, crc_of
 from rl_jax.verification.pool import REWARD, Outcome
 
 
@@ -42,7 +42,7 @@ class NumberedRewards(NumberedRounds):
         outcome.components,
         outcome.detail,
       )
-      said = Said(kind, components, detail, queued, ran)
+      said = KeptAnswer(kind, components, detail, queued, ran)
       self._journal.add(keys[place], said)
 
     return self.pool.reward(examples, responses, known, heard)

@@ -5,7 +5,7 @@ import pytest
 from rl_jax.runtime.writer import Writer, sole_writer
 from rl_jax.verification import journal as journal_lib
 from rl_jax.verification import journal_lines
-from rl_jax.verification.journal import AnswerJournal, Key, Said
+from rl_jax.verification.journal import AnswerJournal, KeptAnswer, Key
 
 _OPENED = []  # journals of a test
 
@@ -27,7 +27,7 @@ def _key(serial, turn=1, crc=5):
 
 
 def _said(text='said'):
-  return Said('ok', {'observation': text})
+  return KeptAnswer('ok', {'observation': text})
 
 
 def test_lines_of_another_task_are_not_known(tmp_path):
@@ -53,7 +53,7 @@ def test_a_call_that_was_answered_twice_is_void(tmp_path):
   """By a later line of the same call, which no other outcome can be."""
   journal = _journal(tmp_path)
   journal.add(_key(0), _said('forged'))
-  journal.add(_key(0), Said(journal_lib.VOID, None, 'twice'))
+  journal.add(_key(0), KeptAnswer(journal_lib.VOID, None, 'twice'))
   journal.close()
   for known in (journal, _journal(tmp_path)):
     assert known.known(_key(0)).outcome == journal_lib.VOID

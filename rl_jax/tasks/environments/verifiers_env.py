@@ -127,7 +127,7 @@ async def _rollout(task, example, policy):
   return {**metrics, 'reward': reward, base.OUTCOME: reward >= task.solved}
 
 
-class _Said(types.SimpleNamespace):
+class _Message(types.SimpleNamespace):
   """A message of the API, whose fields the package asks for by this method."""
 
   def model_dump(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class _Client:
     text = await self._policy([*map(_message, messages)])
     self._count += 1
     self.said_nothing = not text
-    message = _Said(role='assistant', content=text, tool_calls=None)
+    message = _Message(role='assistant', content=text, tool_calls=None)
     choice = types.SimpleNamespace(
       index=0, message=message, finish_reason='stop', logprobs=None
     )
