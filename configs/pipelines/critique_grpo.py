@@ -13,6 +13,7 @@ Source: "Critique-GRPO: Advancing LLM Reasoning with Natural Language and
   ours.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/criticised_families.py', '--workdir={out}')
@@ -21,15 +22,7 @@ METHODS = ('critique_grpo', 'critique_grpo@unrefined')
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each method."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', '--set=task.refined=0.5'),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
-      *('--set=iterations=250', '--set=evaluation.every=250'),
-    ),
-  )
+  warm = starts.warm(_CONFIG, '--set=task.refined=0.5', steps=250)
   trained = (
     Stage(
       name=method.partition('@')[2] or 'refined',

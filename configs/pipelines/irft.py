@@ -16,6 +16,7 @@ Source: "Boosting Tool Use of Large Language Models via Iterative Reinforced
   further rounds; trees are drawn, not searched.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _TRAIN = ('--config=configs/worlds/calculator.py', '--workdir={out}')
@@ -24,15 +25,7 @@ _TRAIN = ('--config=configs/worlds/calculator.py', '--workdir={out}')
 def get_stages() -> tuple[Stage, ...]:
   """Four trainings."""
   return (
-    Stage(
-      name='warm',
-      flags=(
-        *(*_TRAIN, '--method=sft', '--set=iterations=300'),
-        *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-        *('--set=rollout.group_size=1', '--set=evaluation.every=300'),
-        '--set=optimizer.learning_rate=2e-3',
-      ),
-    ),
+    starts.warm(_TRAIN, steps=300),
     Stage(
       name='experts',
       flags=(

@@ -14,7 +14,7 @@ Source: "Parrot: Pareto-optimal Multi-Reward Reinforcement Learning Framework
   prompts.
 """
 
-from experiments.pipelines import family_stages
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/named_rewards.py', '--workdir={out}')
@@ -40,15 +40,7 @@ METHODS = {
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each method."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', family_stages.RATE),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=iterations=150'),
-      '--set=evaluation.every=150',
-    ),
-  )
+  warm = starts.warm(_CONFIG, steps=150)
   trained = (
     Stage(name=name, flags=(*_CONFIG, *flags, '--set=model.path={warm}'))
     for name, flags in METHODS.items()

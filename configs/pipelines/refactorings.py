@@ -14,6 +14,7 @@ Source: "Generating refactored code accurately using reinforcement learning",
   by a digest of its code, which is PPO on CodeT5; here it is GRPO, and Python.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/refactorings.py', '--workdir={out}')
@@ -30,15 +31,7 @@ REWARDS = {
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each reward."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', '--set=task.slips=0.4'),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
-      *('--set=iterations=600', '--set=evaluation.every=600'),
-    ),
-  )
+  warm = starts.warm(_CONFIG, '--set=task.slips=0.4', steps=600)
   trained = (
     Stage(
       name=name,

@@ -14,6 +14,7 @@ Source: "Breaking the Exploration Bottleneck: Rubric-Scaffolded Reinforcement
   Learning for General LLM Reasoning", 2025; sizes are ours.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 ITERATIONS = 40
@@ -34,15 +35,7 @@ METHODS = {
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each scaffold."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', '--set=task.shown=True'),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
-      *('--set=iterations=300', '--set=evaluation.every=300'),
-    ),
-  )
+  warm = starts.warm(_CONFIG, '--set=task.shown=True', steps=300)
   trained = (
     Stage(
       name=name,

@@ -15,6 +15,7 @@ Source: "URPO: A Unified Reward & Policy Optimization Framework for Large
   are ours, and open responses are compared in pairs.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/one_batch.py', '--workdir={out}')
@@ -28,15 +29,7 @@ JUDGES = {
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each judge."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', '--set=judges=()'),
-      *('--set=rollout.recorded_prompts=66', '--set=rollout.num_prompts=66'),
-      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
-      *('--set=iterations=400', '--set=evaluation.every=400'),
-    ),
-  )
+  warm = starts.warm(_CONFIG, '--set=judges=()', steps=400, rows=66)
   trained = (
     Stage(
       name=name,

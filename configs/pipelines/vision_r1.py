@@ -14,6 +14,7 @@ Source: "Vision-R1: Evolving Human-Free Alignment in Large Vision-Language
   the run, as there.
 """
 
+from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/many_boxes.py', '--workdir={out}')
@@ -22,15 +23,7 @@ SWITCHES = {'first_stage': 1000, 'second_stage': 0, 'hardening': 30}
 
 def get_stages() -> tuple[Stage, ...]:
   """A start, and a policy for each switch."""
-  warm = Stage(
-    name='warm',
-    flags=(
-      *(*_CONFIG, '--method=sft', '--set=optimizer.learning_rate=2e-3'),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=iterations=800'),
-      '--set=evaluation.every=800',
-    ),
-  )
+  warm = starts.warm(_CONFIG, steps=800)
   trained = (
     Stage(
       name=name,
