@@ -223,6 +223,9 @@ def _scores(q_NJHMK, k_NJHCK, places, pair, limits):
   """Scores [N, J, H, M, C], MASKED where not seen, and what is seen."""
   (place, query, first), (i, j), (cap, window) = places, pair, limits
   key_NHC, query_NHM = _at(place, j), _at(query, i)
+  # Or what is seen, which depends on places only, is computed for all pairs
+  # before a loop over microbatches, as an array of all queries and keys.
+  q_NJHMK, key_NHC = lax.optimization_barrier((q_NJHMK, key_NHC))
   distance = query_NHM[..., None] - key_NHC[:, :, None]
   seen = distance >= 0
   if window is not None:
