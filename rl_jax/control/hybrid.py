@@ -11,6 +11,7 @@ from rl_jax.control import networks
 from rl_jax.control.base import Actor, declared
 from rl_jax.control.graphs import place
 from rl_jax.control.unroll import Steps
+from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.types import Array, Metrics
 
 
@@ -32,18 +33,12 @@ def kl_vectors(mean_F: Array, other_F: Array, log_sd: Array) -> Array:
 
 
 def advantages(
-  reward_T: Array, value_T: Array, gamma: float, lam: float
+  reward_BT: Array, value_BT: Array, gamma: Array | float, lam: Array | float
 ) -> Array:
-  """Generalized advantages of an episode that ends with its last step, [T]."""
-
-  def one(later: Array, step: tuple[Array, Array, Array]):
-    reward, value, after = step
-    now = reward + gamma * after - value + gamma * lam * later
-    return now, now
-
-  after_T = jnp.append(value_T[1:], 0.0)
-  steps = reward_T, value_T, after_T
-  return jax.lax.scan(one, jnp.float32(0.0), steps, reverse=True)[1]
+  """Generalized advantages of episodes that end with their last step, [B, T]."""
+  after_BT = jnp.pad(value_BT[:, 1:], ((0, 0), (0, 1)))
+  delta_BT = reward_BT + gamma * after_BT - value_BT
+  return reverse_linear_scan(delta_BT, jnp.full_like(delta_BT, gamma * lam))
 
 
 class Batch(NamedTuple):
@@ -135,9 +130,7 @@ class Hybrid:
     scaled = steps.reward - steps.reward.mean()
     scaled = scaled / (scaled.std() + 1e-8)
     value_BT = networks.apply(params['critic'], steps.obs)[..., 0]
-    gain_BT = jax.vmap(lambda r, v: advantages(r, v, self.gamma, self.lam))(
-      scaled, value_BT
-    )
+    gain_BT = advantages(scaled, value_BT, self.gamma, self.lam)
     node_BT = jnp.floor((steps.action[..., 0] + 1) / 2 * self.nodes)
 
     def flat(x: Array) -> Array:

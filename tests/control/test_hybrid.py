@@ -50,9 +50,11 @@ def test_divergence_of_vectors_by_hand():
 def test_advantages_by_hand():
   """E1: two steps, gamma .5, lambda .5."""
   found = hybrid.advantages(
-    jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), 0.5, 0.5
+    jnp.array([[1.0, 2.0]]), jnp.array([[3.0, 4.0]]), 0.5, 0.5
   )
-  np.testing.assert_allclose(found, [1 + 2 - 3 + 0.25 * -2, 2 - 4], rtol=1e-6)
+  np.testing.assert_allclose(
+    found[0], [1 + 2 - 3 + 0.25 * -2, 2 - 4], rtol=1e-6
+  )
 
 
 def test_equal_members_have_no_penalty():
