@@ -35,7 +35,7 @@ def kl_vectors(mean_F: Array, other_F: Array, log_sd: Array) -> Array:
 def advantages(
   reward_BT: Array, value_BT: Array, gamma: Array | float, lam: Array | float
 ) -> Array:
-  """Generalized advantages of episodes that end with their last step, [B, T]."""
+  """Generalized advantages of episodes that end at their last step, [B, T]."""
   after_BT = jnp.pad(value_BT[:, 1:], ((0, 0), (0, 1)))
   delta_BT = reward_BT + gamma * after_BT - value_BT
   return reverse_linear_scan(delta_BT, jnp.full_like(delta_BT, gamma * lam))
