@@ -6,9 +6,7 @@ order, which may decide when an episode continues and never what it says.
 """
 
 import abc
-from collections.abc import Callable
 import dataclasses
-import time
 from typing import Any
 
 from rl_jax.verification import sessions
@@ -75,36 +73,6 @@ class Calls(abc.ABC):
   @abc.abstractmethod
   def close(self) -> None:
     """Ends all calls; a second time does nothing."""
-
-
-class CallsHere(Calls):
-  """Calls that are made in this process, one in each `poll`, oldest first.
-
-  make: request -> (outcome, reply).
-  """
-
-  def __init__(self, make: Callable[[Request], tuple[str, Any]]):
-    self._make = make
-    self._waiting: list[tuple[Request, float]] = []
-
-  def submit(self, request: Request) -> None:
-    self._waiting.append((request, time.perf_counter()))
-
-  def poll(self, timeout: float | None) -> list[Answer]:
-    """The answer of the oldest call; it has no time limit."""
-    del timeout
-    if not self._waiting:
-      return []
-    oldest = min(self._waiting, key=lambda one: one[0].key[:3])
-    self._waiting.remove(oldest)
-    request, since = oldest
-    started = time.perf_counter()
-    outcome, reply = self._make(request)
-    ended = time.perf_counter()
-    return [Answer(request, outcome, reply, started - since, ended - started)]
-
-  def close(self) -> None:
-    self._waiting.clear()
 
 
 class SessionCalls(Calls):

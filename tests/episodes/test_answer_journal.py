@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from rl_jax.episodes.calls import Calls, CallsHere, Request
+from rl_jax.episodes.calls import Calls, Request
 from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks import Example
@@ -80,7 +80,7 @@ def _requests(number, rows=3, actions=('a',)):
   ]
 
 
-def test_known_answers_cost_no_call(tmp_path):
+def test_known_answers_cost_no_call(tmp_path, delayed_calls):
   """E0; of another task, another input or another turn they are not known."""
   made = []
 
@@ -89,7 +89,8 @@ def test_known_answers_cost_no_call(tmp_path):
     return 'ok', sessions.Answer({'observation': f'call {len(made)}'})
 
   def run(task, requests):
-    calls = JournaledCalls(CallsHere(make), _journal(tmp_path, task))
+    queue = delayed_calls.DelayedCalls(make, most=1)
+    calls = JournaledCalls(queue, _journal(tmp_path, task))
     for request in requests:
       calls.submit(request)
     found = {}

@@ -14,14 +14,6 @@ def _drained(queue):
   return found
 
 
-def test_calls_here_are_made_oldest_first():
-  queue = calls.CallsHere(lambda request: ('ok', request.serial))
-  for serial in (3, 1, 2):
-    queue.submit(_request(serial))
-  assert [one.reply for one in _drained(queue)] == [1, 2, 3]
-  assert queue.poll(None) == []
-
-
 def test_delays_change_the_order_of_answers_only(delayed_calls):
   """Every seed has the same answers."""
   orders = set()

@@ -12,7 +12,7 @@ from rl_jax import decoding
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
-from rl_jax.episodes.calls import Answer, CallsHere, Request
+from rl_jax.episodes.calls import Answer, Calls, Request
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
@@ -37,6 +37,30 @@ def _bad():
     import misbehaving_environments
 
     yield misbehaving_environments
+
+
+class CallsHere(Calls):
+  """Calls that are made in this process, one in each `poll`, oldest first.
+
+  make: request -> (outcome, reply).
+  """
+
+  def __init__(self, make):
+    self._make, self._waiting = make, []
+
+  def submit(self, request):
+    self._waiting.append(request)
+
+  def poll(self, timeout):
+    """The answer of the oldest call; it has no time limit."""
+    if not self._waiting:
+      return []
+    request = min(self._waiting, key=lambda one: one.key[:3])
+    self._waiting.remove(request)
+    return [Answer(request, *self._make(request))]
+
+  def close(self):
+    self._waiting.clear()
 
 
 class InSlots:
