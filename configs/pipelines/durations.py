@@ -6,7 +6,7 @@ finishes: with the weight by durations after the clock, without it, and from all
 episodes.
 Command: python -m experiments.pipeline --pipeline=durations
   --workdir=runs/durations
-Cost: about two minutes of a CPU core.
+Cost: about one minute of a CPU core.
 Claims: with the weight the slow tool is called more often and more answers are
   right than without it, by the means of the last ten iterations.
 Expected: see experiments/papers/worlds/README.md.

@@ -9,7 +9,7 @@ outcomes differed, lets it rewrite the drawn prompts, and trains the solver for
 30 iterations of GRPO on the new prompts and as many old ones. `uniform` draws
 prompts alike, and its creator does not learn; `static` keeps the pool.
 Command: python -m experiments.pipeline --pipeline=eva --workdir=runs/eva
-Cost: about four minutes of a CPU core.
+Cost: about six minutes of a CPU core.
 Claim: the accuracy of samples on 3 to 6 digits is higher with eva than with
   `uniform`, and with that than with `static`.
 Expected: see experiments/papers/worlds/README.md.

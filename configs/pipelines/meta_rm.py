@@ -9,7 +9,7 @@ themselves. Both are judged on pairs of samples of the last policies, by the
 rule, and on random texts.
 Command: python -m experiments.pipeline --pipeline=meta_rm
   --workdir=runs/meta_rm
-Cost: about three minutes of a CPU core.
+Cost: about five minutes of a CPU core.
 Claim: the reward model is right on more pairs of the policy's samples with the
   shift than without, in both rounds.
 Expected: see experiments/papers/worlds/README.md.
