@@ -19,7 +19,7 @@ if os.environ.get('RL_JAX_TEST_DEVICES'):
     + os.environ['RL_JAX_TEST_DEVICES']
   )
 
-from absl import flags  # noqa: E402
+from absl import flags, logging  # noqa: E402
 import jax  # noqa: E402
 from jax._src.interpreters import mlir  # noqa: E402
 import pytest  # noqa: E402
@@ -65,6 +65,15 @@ mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 _SLOW = itertools.count(1)
 _MOST_PROGRAMS = 2500
 _kept = 0  # programs that fixtures held when the others were let go
+
+
+_VERBOSITY = logging.get_verbosity()
+
+
+@pytest.fixture(autouse=True)
+def _same_verbosity():
+  """Undoes settings of programs that tests run in this process."""
+  logging.set_verbosity(_VERBOSITY)
 
 
 @pytest.fixture(autouse=True)
