@@ -2,8 +2,9 @@
 
 The budget: UPDATES of 4 windows and one text, for two beginnings of the same
 decoder, its own weights and random ones, on a tenth of the data. The body is
-frozen, and adapters, MLPs and the text loss are as in the row `lamo`. Values are those of test episodes of one training run, so the intervals of the
-page say nothing of other seeds.
+frozen, and adapters, MLPs and the text loss are as in the row `lamo`. Values
+are those of test episodes of one training run, so the intervals of the page say
+nothing of other seeds.
 """
 
 import dataclasses
