@@ -107,5 +107,5 @@ def test_flags_are_checked_before_anything_is_computed(arguments, message):
 
 def test_the_budget_is_stated():
   """The page names these numbers."""
-  assert (lamo_llm.UPDATES, lamo_llm.BATCH, lamo_llm.STARTS) == (250, 4, 16)
+  assert (lamo_llm.UPDATES, lamo_llm.BATCH, lamo_llm.STARTS) == (150, 4, 16)
   assert (lamo.WINDOW, lamo_llm.SHARES) == (8, (0.1,))

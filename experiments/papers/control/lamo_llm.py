@@ -23,7 +23,7 @@ from rl_jax.models.tokenizer import Tokenizer
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.types import Array, Metrics
 
-UPDATES, BATCH, TOKENS = 250, 4, 32  # tokens of a text
+UPDATES, BATCH, TOKENS = 150, 4, 32  # tokens of a text
 SHARES = (0.1,)
 STARTS = 16  # of test episodes, the same for all arms
 CHARACTERS = 100_000  # of the help texts that are read
