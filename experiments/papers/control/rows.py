@@ -8,6 +8,7 @@ from experiments.papers.control import (
   guided,
   histories,
   lamo,
+  lamo_llm,
   masked,
   maze,
   no_regret,
@@ -36,4 +37,5 @@ ROWS: dict[str, Row] = {
   'oppo': wanted.ROW,
   'relief': relief.ROW,
   'lamo': lamo.ROW,
+  'lamo_llm': lamo_llm.ROW,
 }
