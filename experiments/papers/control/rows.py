@@ -1,6 +1,7 @@
 """The rows of the page, by the name on the command line."""
 
 from experiments.papers.control import (
+  aligned,
   beacons,
   bilevel,
   dpt,
@@ -30,6 +31,7 @@ ROWS: dict[str, Row] = {
   'famo2o_online': maze.FAMO2O_ONLINE,
   'search': search.ROW,
   'parl': bilevel.ROW,
+  'alignment': aligned.ROW,
   'protected': protected.ROW,
   'beacons': beacons.ROW,
   'camel': masked.ROW,
