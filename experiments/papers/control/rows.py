@@ -15,6 +15,7 @@ from experiments.papers.control import (
   protected,
   relief,
   search,
+  slippery,
   wanted,
 )
 from experiments.papers.control.claims import Row
@@ -32,6 +33,7 @@ ROWS: dict[str, Row] = {
   'search': search.ROW,
   'parl': bilevel.ROW,
   'alignment': aligned.ROW,
+  'dr_rpo': slippery.ROW,
   'protected': protected.ROW,
   'beacons': beacons.ROW,
   'camel': masked.ROW,
