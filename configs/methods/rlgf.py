@@ -19,8 +19,8 @@ Headline: better than PPO on IMDB and CommonGen, and than its guide; numbers
   unverified.
 Evidence: verified in code (Cornell-RL/tril aggrevated.py, lols.py, d2lols.py,
   ppo_pp.py, by a digest).
-Paper and code: with probability 1 - beta a response of AggreVaTeD is the
-  guide's alone and trains only values. LOLS has two critics there, one here.
+Paper and code: with probability 1 - beta a response of AggreVaTeD is by
+  the guide only and trains only values. LOLS has two critics there, one here.
 Command: python -m experiments.train --config=configs/worlds/families.py
   --method=rlgf --set=model.value_head=True --set=model.path=runs/rlgf/weak
   --set="method.rollout.path='runs/rlgf/guide'"

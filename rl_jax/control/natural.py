@@ -64,7 +64,7 @@ def fitted_values(
 ) -> Array:
   """Q [H, S, A] by least squares; ridge: weight of 0 in every cell.
 
-  own alone is a Monte Carlo critic, data alone is fitted Q evaluation.
+  Without data it is a Monte Carlo critic, without own fitted Q evaluation.
   """
   H, S, A = policy_HSA.shape
 

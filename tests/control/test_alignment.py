@@ -113,7 +113,7 @@ def test_blended_rewards():
 
 
 def gradient_of_tree():
-  """As the example by hand, with the parameters of each arm apart."""
+  """The example by hand, where each arm has parameters by itself."""
 
   def joined(theta):
     return jnp.concatenate([theta['a'], theta['b']])

@@ -40,7 +40,7 @@ def certain(horizon=4):
 
 
 def test_critic_by_hand():
-  """E1: returns 2 and 1 of one's own, 1 of data: (3/2 + 1) / 2 in one cell."""
+  """E1: returns 2 and 1 of the policy, 1 of data: (3/2 + 1) / 2 in one cell."""
   own = Transitions(
     *(jnp.zeros((1, 2), jnp.int32),) * 2, *2 * (jnp.zeros((1, 2)),)
   )

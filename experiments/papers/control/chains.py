@@ -2,7 +2,7 @@
 
 The prompt is four digits; thought t is the set of sums that the first t digits
 can have, with either sign. A decoder is taught uniform distributions over them,
-or one path of signs that ends at the answer; GRPO on the answer goes on.
+or one path of signs that ends at the answer; GRPO on the answer follows.
 """
 
 import functools

@@ -95,7 +95,7 @@ class GuideRollIn(RolloutWrapper):
         )
 
   def _begins(self, rollout: int) -> bool:
-    """Whether the guide begins the rows of a rollout; they count from 0."""
+    """Returns whether the guide begins rows; rollouts count from 0."""
     if self.schedule == 'fixed':
       return self.guide == BEGINS
     if self.schedule == 'switched':

@@ -1,4 +1,4 @@
-"""What thoughts add to the likelihood of a text."""
+"""Rewards of what thoughts add to the likelihood of a text."""
 
 import numpy as np
 import pytest

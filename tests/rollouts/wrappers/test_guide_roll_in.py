@@ -28,7 +28,7 @@ SETS = (*SMALL, 'model.value_head=True', 'iterations=2')
 
 
 class Writers:
-  """What a collector gives to the piece: a policy, and another one as guide."""
+  """Stands for the collector: a policy, and another one as guide."""
 
   key, num_prompts, next_serial = KEY, N, 0
 
