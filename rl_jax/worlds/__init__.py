@@ -17,6 +17,7 @@ from rl_jax.worlds.criticised_families import (
   CriticisedFamilies as CriticisedFamilies,
 )
 from rl_jax.worlds.families import Families as Families
+from rl_jax.worlds.family_chains import FamilyChains as FamilyChains
 from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
