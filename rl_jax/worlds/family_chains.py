@@ -86,14 +86,14 @@ class FamilyChains(DrawnTask):
       before = last
       last = families.answer(rule, before)
       if stream.uniform() < self.slips:
-        last = _slip(last, stream)
+        last = slip(last, stream)
       steps.append(last)
     written = ';'.join(steps)
     if stream.uniform() < self.checks:
       last = families.answer(rules[-1], before)
       written += f'?{last}'
     if stream.uniform() < self.contradictions:
-      last = _slip(last, stream)
+      last = slip(last, stream)
     return f'{written}>{last}'
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
@@ -168,7 +168,7 @@ def _asked(prompt: str) -> tuple[str, str]:
   return match[1], match[2]
 
 
-def _slip(digits: str, stream: draws.Draws) -> str:
+def slip(digits: str, stream: draws.Draws) -> str:
   """The digits with another one at a place."""
   place = stream.below(len(digits))
   other = (int(digits[place]) + 1 + stream.below(9)) % 10
