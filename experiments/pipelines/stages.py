@@ -20,6 +20,7 @@ _SEED_FLAGS = {
       'papers.worlds.policy_cliff',
       'tools.prompt_information',
       'papers.episodes.relabelled_forms',
+      'papers.worlds.rubric_rows',
       'select_rows',
       'sft',
       'papers.worlds.step_labels',

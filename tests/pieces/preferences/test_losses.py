@@ -372,6 +372,27 @@ def test_groups_of_winners(toy):
   np.testing.assert_allclose(one, 0.620957, rtol=1e-5)
 
 
+def test_groups_of_data_beside_samples(toy):
+  """OORL: a sampled group changes nothing, whatever it holds: E0 the loss of
+  the recorded one by itself. Without recorded groups there is no loss.
+  """
+  mask, ratio = np.ones((4, 1)), np.array([[1.0], [-0.5], [7.0], [3.0]])
+  loss = pref.GroupContrast(from_data=True)
+
+  def found(logged, ratio=ratio):
+    extras = {'logged_B': np.array(logged)}
+    return value(loss, rows(toy, mask, 0 * mask, extras=extras), ratio)[0]
+
+  alone = value(
+    pref.GroupContrast(), rows(toy, mask[:2], 0 * mask[:2]), ratio[:2]
+  )[0]
+  assert found([1.0, 1.0, 0.0, 0.0]) == alone
+  assert found([1.0, 1.0, 0.0, 0.0], ratio * [[1], [1], [9], [0]]) == alone
+  both = value(pref.GroupContrast(), rows(toy, mask, 0 * mask), ratio)[0]
+  assert found([1.0, 1.0, 1.0, 1.0]) == both != alone
+  assert found([0.0, 0.0, 0.0, 0.0]) == 0.0
+
+
 def test_optimism_by_hand(toy):
   """XPO: DPO - 1.2e-4 where the loser is the opponent's; its slope is alpha."""
   extras = {'opponent_B': np.array([0.0, 1.0])}
