@@ -74,12 +74,13 @@ class InstructedForm(WebForm):
     ):
       if isinstance(record, BadRowError):
         raise record
-      row = {name: record.get(name) for name in (_GOAL, _ASKED)}
-      texts = all(isinstance(x, str) for x in row.values())
-      if not texts or len(row[_GOAL]) != self.fields:
+      goal, asked = record.get(_GOAL), record.get(_ASKED)
+      texts = isinstance(goal, str) and isinstance(asked, str)
+      if not texts or len(goal) != self.fields:
         raise ValueError(
-          f'InstructedForm.path = {self.path!r}: row {number} has {row}: '
-          f'expected two texts, the goal of {self.fields} characters'
+          f'InstructedForm.path = {self.path!r}: row {number} has the goal '
+          f'{goal!r} and the instruction {asked!r}: expected two texts, the '
+          f'goal of {self.fields} characters'
         )
-      found.append(row)
+      found.append({_GOAL: goal, _ASKED: asked})
     return tuple(found)
