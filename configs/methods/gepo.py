@@ -5,7 +5,7 @@ Paper: "Group Equivalent Preference Optimization", in OORL (reinforcement
 Change: against DPO, the mean log-ratio of a group of winners against that of
   losers; winners that mean the same get the same log-ratio.
 Defaults: variance 1 (paper); beta 0.1 (ours, unverified there).
-Pieces: GroupContrast(beta=0.1, variance=1.0, coef=1.0, from_data=False);
+Pieces: GroupContrast(beta=0.1, variance=1.0, coef=1.0, data_only=False);
   TokenMean(); AllPairs(min_gap=0.0, margin_scale=0.0)
 Headline: unverified.
 Evidence: read in paper (digest; equations inferred from the text).
@@ -31,7 +31,7 @@ VARIANTS = {
   'oorl': _OORL,
   'oorl_groups': (
     *_OORL,
-    'losses.GroupContrast.from_data=True',
+    'losses.GroupContrast.data_only=True',
     'weights+=SampledRows()',
   ),
 }

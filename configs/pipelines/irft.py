@@ -40,7 +40,7 @@ _SAMPLES = '--set=evaluation.num_samples=4'
 
 
 def _rows(name: str, *sets: str) -> Stage:
-  """What a teacher writes to the prompts."""
+  """Responses of a teacher to the prompts."""
   return Stage(
     name=name,
     binary='papers.worlds.target_rows',

@@ -15,6 +15,7 @@ _SEED_FLAGS = {
       'papers.abstention.abstention',
       'papers.decoding.acceptance_head',
       'evaluate',
+      'papers.episodes.instructed_forms',
       'papers.episodes.latent_strategies',
       'papers.worlds.evolved_rows',
       'papers.worlds.policy_cliff',

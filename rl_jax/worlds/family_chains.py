@@ -122,7 +122,7 @@ class FamilyChains(DrawnTask):
 def solution(prompt: str) -> list[str]:
   """The right steps of a prompt: ['413', '524'] of 'ri 314='.
 
-  Raises: ValueError for a text that is no prompt.
+  Raises: ValueError for a text that is not a prompt.
   """
   rules, last = _asked(prompt)
   steps = []
@@ -164,7 +164,7 @@ def _asked(prompt: str) -> tuple[str, str]:
   """(rules, digits) of a prompt."""
   match = _PROMPT.fullmatch(prompt)
   if match is None:
-    raise ValueError(f'{prompt!r:.80} is no prompt of FamilyChains')
+    raise ValueError(f'{prompt!r:.80} is not a prompt of FamilyChains')
   return match[1], match[2]
 
 

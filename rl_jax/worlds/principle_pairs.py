@@ -56,7 +56,7 @@ RUBRICS = tuple(
 
 
 def met(rubric: str, digits: str) -> int:
-  """How often the digits meet the principles of a rubric.
+  """The number of times that digits meet the principles of a rubric.
 
   e and o count even and odd digits, s and b those below 5 and the others, u and
   d neighbours that rise and fall.

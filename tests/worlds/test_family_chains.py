@@ -12,7 +12,7 @@ def test_solution_by_hand():
   """r turns 314, i adds 1 to each digit; m and d after s."""
   assert family_chains.solution('ri 314=') == ['413', '524']
   assert family_chains.solution('smd 907=') == ['079', '920', '920']
-  with pytest.raises(ValueError, match='no prompt of FamilyChains'):
+  with pytest.raises(ValueError, match='not a prompt of FamilyChains'):
     family_chains.solution('xi 314=')
 
 

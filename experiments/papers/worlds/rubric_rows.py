@@ -89,7 +89,7 @@ def proposals(
 
 
 def question(topic: str, rubric: str, pair: Pair) -> str:
-  """What a judge of pairs is asked."""
+  """The question of a judge of pairs."""
   slots = {'prompt': topic, 'rubric': rubric}
   slots |= {'first': pair[0], 'second': pair[1]}
   return filled(principle_pairs.TEMPLATE, slots)

@@ -77,7 +77,7 @@ def _spread(label_BT: Array) -> Array:
   it; -1 after the last step.
   """
 
-  def earlier(next_B, own_B):
+  def earlier(next_B: Array, own_B: Array):
     label_B = jnp.where(own_B >= 0, own_B, next_B)
     return label_B, label_B
 
