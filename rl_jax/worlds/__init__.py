@@ -45,6 +45,7 @@ from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
+from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

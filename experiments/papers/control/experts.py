@@ -1,5 +1,7 @@
 """PMOE (L144): a point between a near small goal and a far large one."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -72,7 +74,7 @@ def _advantages(steps: Steps, value_BT: Array) -> Array:
   return jax.lax.scan(back, start_B, delta_BT.T, reverse=True)[1].T
 
 
-def trained(mixture: Mixture, key: Array, updates: int):
+def trained(mixture: Mixture, key: Array, updates: int) -> Any:
   """Parameters after PPO on so many batches of episodes."""
   world, adam = TwoGoals(), optax.adam(RATE)
 
@@ -103,11 +105,13 @@ def trained(mixture: Mixture, key: Array, updates: int):
       moves, state = adam.update(grads, state, params)
       return (optax.apply_updates(params, moves), state), None
 
-    return jax.lax.scan(epoch, (params, state), jnp.arange(EPOCHS))[0], None
+    carry, _ = jax.lax.scan(epoch, (params, state), jnp.arange(EPOCHS))
+    return carry, None
 
-  params = mixture.init(jax.random.fold_in(key, updates))
-  start = params, adam.init(params)
-  return jax.lax.scan(one, start, jnp.arange(updates))[0][0]
+  first = mixture.init(jax.random.fold_in(key, updates))
+  start = first, adam.init(first)
+  (params, _), _ = jax.lax.scan(one, start, jnp.arange(updates))
+  return params
 
 
 def measure(key_S: Array, scale: float) -> Results:
