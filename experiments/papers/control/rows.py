@@ -11,6 +11,7 @@ from experiments.papers.control import (
   guided,
   histories,
   lamo,
+  lamo_llm,
   lock,
   masked,
   maze,
@@ -46,4 +47,5 @@ ROWS: dict[str, Row] = {
   'oppo': wanted.ROW,
   'relief': relief.ROW,
   'lamo': lamo.ROW,
+  'lamo_llm': lamo_llm.ROW,
 }
