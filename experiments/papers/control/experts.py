@@ -16,6 +16,7 @@ from rl_jax.types import Array
 STEPS, EPISODES, EPOCHS, SPEED = 8, 32, 5, 0.25
 GAMMA, LAMBDA, RATE = 0.99, 0.95, 3e-3
 RETURN, LARGE = 'return', 'episodes that end at the large goal'
+WEIGHT = 'largest weight of an expert at the start'
 ONE, FIVE, UNTAUGHT = 'one Gaussian', 'PMOE', 'router not taught'
 
 
@@ -124,21 +125,17 @@ def measure(key_S: Array, scale: float) -> Results:
   }
 
   def one(key: Array) -> dict[str, dict[str, Array]]:
-    found: dict[str, dict[str, Array]] = {
-      RETURN: {},
-      LARGE: {},
-      'largest weight of an expert at the start': {},
-    }
+    found: dict[str, dict[str, Array]] = {RETURN: {}, LARGE: {}, WEIGHT: {}}
     for name, mixture in arms.items():
       params = trained(mixture, key, updates)
       actor = MixtureActor(mixture=mixture, params=params)
       keys_B = jax.random.split(jax.random.fold_in(key, 1), 256)
       steps = policies.play(TwoGoals(), actor, keys_B, STEPS)
       weight_K = jnp.exp(mixture.weights(params, jnp.zeros(2)))
-      right_B = steps.next_obs[:, -1, 0] > 0.5
-      values = steps.reward.sum(axis=1).mean(), right_B.mean(), weight_K.max()
-      for metric, value in zip(found, values, strict=True):
-        found[metric][name] = value
+      right_B = steps.obs[:, -1, 0] > 0.5
+      found[RETURN][name] = steps.reward.sum(axis=1).mean()
+      found[LARGE][name] = right_B.mean()
+      found[WEIGHT][name] = weight_K.max()
     return found
 
   return policies.over_seeds(one, key_S)
