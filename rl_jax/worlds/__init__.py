@@ -29,6 +29,7 @@ from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
 from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
+from rl_jax.worlds.loved_motifs import LovedMotifs as LovedMotifs
 from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
