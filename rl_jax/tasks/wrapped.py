@@ -110,6 +110,11 @@ class Wrapped(Task, is_base=True):
   def criticised(self, example: Example, response: str) -> Example:
     return self.inner.criticised(example, response)
 
+  def spans(
+    self, example: Example, response: str
+  ) -> Sequence[tuple[int, int, float]]:
+    return self.inner.spans(example, response)
+
   def task_of(self, example: Example) -> Task:
     """The task of the example, if there are several."""
     found = self.inner.task_of(example)

@@ -26,6 +26,7 @@ from rl_jax.worlds.guessing_games import Wordle as Wordle
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
+from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
 from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
