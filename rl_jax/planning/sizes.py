@@ -321,13 +321,6 @@ class Sizes:
     places += sum(map(self._places, widths[:2]))
     return places * token
 
-  def _first_cache(self) -> int:
-    """Keys and values of prompts, and of the rows before any has ended."""
-    if self.cache_tokens or not self.rollout:
-      return self.cache()
-    places = self.rollout * self.prompt + self._places(self._widths()[0])
-    return places * self._token
-
   @property
   def _token(self) -> int:
     """Bytes of the keys and values of a token, of all that sample."""
@@ -381,8 +374,7 @@ class Sizes:
 
     That is the logits of a step and, on TPU, one matrix of every layer in a
     second layout; or, where it is more, what lies there before the first step,
-    less the cache. XLA for GPU gathers a table of tokens that is the last
-    matrix as well in one layout, and copies it to another for products.
+    less the cache.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -390,15 +382,10 @@ class Sizes:
     logits = self.policies * rows * self.model.vocab_size * 4
     if self.model.platform.is_cpu:
       return max(self._prefill(), SAMPLING_COPIES * logits)
+    before = self.policies * self._passing_prompts()
+    step = logits
     if self._on_tpu:
-      before = self.policies * self._passing_prompts()
       step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
-    else:
-      turned = self._table * self.itemsize
-      turned *= self.policies * self.gathered * self.model.tied_embeddings
-      before = self.policies * self._passing_prompts()
-      before = max(before, turned + self._first_cache())
-      step = logits
     return max(step, before - self.cache())
 
   @property

@@ -403,20 +403,14 @@ def on_gpu(**fields):
   )
 
 
-def test_a_gathered_table_has_two_layouts_on_gpu(toy):
-  """By hand: beside the first cache of 8 rows a device; layers are cut once."""
-  assert SMALL.tied_embeddings
+def test_sampling_on_gpu_holds_logits_beside_weights_and_cache(toy):
+  """By hand: of 8 rows a device, also with a table that is the last matrix."""
   few = {'rollout__num_prompts': '2', 'update__microbatch_prompts': '2'}
   few |= {'rollout__max_response_tokens': '64'}
   config = make_config(toy, rollout__max_prompt_tokens='1', **few)
-  model = on_gpu(vocab_size=3000)
-  found = plan(config, model, fsdp=2)
-  first = 2 * SMALL.num_layers * 2 * 16 * 2 * (1 + 8 * 64)
-  table = 2 * 3000 * 64
-  assert found.cache + found.scratch == table + first
-  # An own last matrix is gathered as products read it.
-  model = dataclasses.replace(model, tied_embeddings=False)
-  assert plan(config, model, fsdp=2).scratch == 8 * 3000 * 4
+  for tied in (True, False):
+    model = on_gpu(vocab_size=3000, tied_embeddings=tied)
+    assert plan(config, model, fsdp=2).scratch == 8 * 3000 * 4
   # Weights that are not copied before are cut out once.
   found = plan(config, on_gpu(param_dtype='bfloat16'))
   layer = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128
