@@ -28,6 +28,7 @@ from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
+from rl_jax.tasks.kept_prompts import KeptPrompts
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.opened_modes import OpenedModes
@@ -64,6 +65,7 @@ __all__ = [
   'GymnasiumText',
   'JoinedPairs',
   'JsonCalls',
+  'KeptPrompts',
   'Levels',
   'MarkedCalls',
   'MemoryWindow',
