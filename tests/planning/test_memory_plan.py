@@ -164,6 +164,26 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
   assert found.sampler_weights == found.parameters
 
 
+@pytest.mark.parametrize('staleness', [0, 2])
+@pytest.mark.parametrize(
+  ('slots', 'copied'), [(None, 32 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
+)
+def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
+  """By hand: prompts and 128 rows of 80 a table, and the rows of one call.
+
+  With a slot for each row those of a call are all, or a quarter of them; few
+  slots of many rows have their prompts to themselves.
+  """
+  config = make_episodes(toy)
+  rollout = dataclasses.replace(
+    config.rollout, episodes='slots', staleness=staleness, slots=slots
+  )
+  config = dataclasses.replace(config, rollout=rollout)
+  tables = (1 + staleness) * (16 * 14 + 128 * 80)
+  found = plan(config, SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (tables + copied)
+
+
 @pytest.mark.slow
 def test_episodes_need_what_is_planned(toy):
   """The first turn and a later one: both programs within 1.3.
