@@ -30,6 +30,7 @@ from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
 from rl_jax.tasks.instruction_rows import InstructionRows
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
+from rl_jax.tasks.kept_prompts import KeptPrompts
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.opened_modes import OpenedModes
@@ -67,6 +68,7 @@ __all__ = [
   'GymnasiumText',
   'JoinedPairs',
   'JsonCalls',
+  'KeptPrompts',
   'Levels',
   'MarkedCalls',
   'MemoryWindow',

@@ -197,6 +197,7 @@ OPTIONAL = (
   'rubric',
   'with_rubric',
   'criticised',
+  'spans',
   'device_answers',
   'reward_device',
   'row_inputs_device',
@@ -320,6 +321,15 @@ class Task(user_modules.NamesCode, abc.ABC):
   def criticised(self, example: Example, response: str) -> Example:
     """The example whose prompt shows a response and a critique of it."""
     raise self._lacks('criticised')
+
+  def spans(
+    self, example: Example, response: str
+  ) -> Sequence[tuple[int, int, float]]:
+    """(begin, end, score) of parts of a response, in characters.
+
+    1 is good and -1 bad; what is in no span is neither.
+    """
+    raise self._lacks('spans')
 
   def task_of(self, example: Example) -> 'Task':
     """The task that the example comes from, of several."""

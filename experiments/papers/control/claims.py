@@ -46,9 +46,30 @@ class Claim:
 class Row:
   """A published system: its claims, and the function that measures them.
 
-  measure: (keys of the seeds, factor on the number of updates) -> results.
+  measure: (keys of the seeds, factor on the number of updates) -> results; with
+  takes_model the path of a language model is its third argument.
+  seeds: of the run that is committed.
   """
 
   title: str
   claims: tuple[Claim, ...]
-  measure: Callable[[Array, float], Results]
+  measure: Callable[..., Results]
+  seeds: int = 5
+  takes_model: bool = False
+
+  def results(self, key_S: Array, scale: float, model: str | None) -> Results:
+    """Calls measure.
+
+    Raises: ValueError naming --model where it is missing, or not read.
+    """
+    if self.takes_model != (model is not None):
+      raise ValueError(
+        f'--model={model}: '
+        + (
+          f'the row needs the path of a language model ({self.title})'
+          if self.takes_model
+          else f'the row reads no language model ({self.title})'
+        )
+      )
+    given = () if model is None else (model,)
+    return self.measure(key_S, scale, *given)

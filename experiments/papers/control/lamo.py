@@ -27,6 +27,13 @@ EPISODES = 1000  # of all data
 SHARES = (0.01, 0.1)
 ALPHABET, CHARACTERS = 128, 96
 TARGET = 30.0  # steps at the goal
+WINDOW = 8  # steps that are read
+# Of attention's inputs only, as published.
+ADAPTERS: Any = {
+  'lora_rank': 16,
+  'lora_alpha': 32.0,
+  'lora_targets': ('wq', 'wk', 'wv'),
+}
 METRIC = 'steps at the goal of 40'
 TEXT, RANDOM, WHOLE = 'read text', 'random', 'decision transformer'
 
@@ -71,9 +78,7 @@ def body() -> ModelConfig:
     num_kv_heads=4,
     head_size=16,
     mlp_size=128,
-    lora_rank=16,
-    lora_alpha=32.0,
-    lora_targets=('wq', 'wk', 'wv'),
+    **ADAPTERS,
   )
 
 
@@ -85,7 +90,7 @@ def learner_of(model: ModelConfig, whole: bool) -> Conditioned:
     model=model,
     observations=2,
     actions=2,
-    window=8,
+    window=WINDOW,
     horizon=maze.HORIZON,
     batch=16,
     scale=float(maze.HORIZON),

@@ -45,12 +45,15 @@ def results() -> list[dict[str, Any]]:
 
 def section(line: dict[str, Any]) -> str:
   """The heading, verdicts and numbers of a row."""
+  row = ROWS[line['row']]
   verdicts = [f'- {text}: **{x}**' for text, x in line['verdicts'].items()]
   command = f'python -m experiments.papers.control.run --row={line["row"]}'
+  command += ' --model=DIR' if row.takes_model else ''
+  seeds = f'{line["seeds"]} seed' + ('' if line['seeds'] == 1 else 's')
   cost = f'{line["cpu_s"]} s of CPU, {line["wall_s"]} s of wall clock'
   parts = [
-    f'## {ROWS[line["row"]].title}',
-    f'`{command}` ({line["seeds"]} seeds, {cost})',
+    f'## {row.title}',
+    f'`{command}` ({seeds}, {cost})',
     '\n'.join(verdicts),
     table(line['values']),
   ]

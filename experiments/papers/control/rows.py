@@ -1,19 +1,25 @@
 """The rows of the page, by the name on the command line."""
 
 from experiments.papers.control import (
+  aligned,
   beacons,
   bilevel,
+  chains,
   dpt,
+  experts,
   exploitation,
   guided,
   histories,
   lamo,
+  lamo_llm,
+  lock,
   masked,
   maze,
   no_regret,
   protected,
   relief,
   search,
+  slippery,
   wanted,
 )
 from experiments.papers.control.claims import Row
@@ -30,10 +36,16 @@ ROWS: dict[str, Row] = {
   'famo2o_online': maze.FAMO2O_ONLINE,
   'search': search.ROW,
   'parl': bilevel.ROW,
+  'alignment': aligned.ROW,
+  'dr_rpo': slippery.ROW,
+  'hnpg': lock.ROW,
+  'cot2': chains.ROW,
+  'pmoe': experts.ROW,
   'protected': protected.ROW,
   'beacons': beacons.ROW,
   'camel': masked.ROW,
   'oppo': wanted.ROW,
   'relief': relief.ROW,
   'lamo': lamo.ROW,
+  'lamo_llm': lamo_llm.ROW,
 }

@@ -1,6 +1,7 @@
 """Measures a row of the page of control, five seeds in one program.
 
   python -m experiments.papers.control.run --row=dpt
+  python -m experiments.papers.control.run --row=lamo_llm --model=DIR
 
 Prints each metric by arm, mean and 95% interval over seeds (Student's t), and
 what they say of the claims, which were named before the first run. --scale
@@ -26,7 +27,17 @@ _ROW = flags.DEFINE_enum(
   'row', None, tuple(ROWS), 'Of the page.', required=True
 )
 _SEEDS = flags.DEFINE_integer(
-  'seeds', 5, 'From 0.', lower_bound=1, upper_bound=100
+  'seeds',
+  None,
+  'From 0; without it as many as the page has.',
+  lower_bound=1,
+  upper_bound=100,
+)
+_MODEL = flags.DEFINE_string(
+  'model',
+  None,
+  'For the row lamo_llm: a directory of a language model, ours or that of '
+  'Hugging Face, or a .gguf file.',
 )
 _SCALE = flags.DEFINE_float(
   'scale', 1.0, 'Factor on the number of updates.', lower_bound=1e-3
@@ -54,10 +65,11 @@ def main(argv: Sequence[str]) -> None:
     outputs.check_file('out', _OUT.value)
   row = ROWS[_ROW.value]
   wall, cpu = time.monotonic(), time.process_time()
-  key_S = jax.random.split(jax.random.key(0), _SEEDS.value)
-  results = row.measure(key_S, _SCALE.value)
+  seeds = row.seeds if _SEEDS.value is None else _SEEDS.value
+  key_S = jax.random.split(jax.random.key(0), seeds)
+  results = row.results(key_S, _SCALE.value, _MODEL.value)
   cost = {
-    'seeds': _SEEDS.value,
+    'seeds': seeds,
     'scale': _SCALE.value,
     'wall_s': round(time.monotonic() - wall),
     'cpu_s': round(time.process_time() - cpu),

@@ -195,6 +195,8 @@ NOWHERE = {
   'rewards, of which a start has none (configs/worlds/families.py)',
   'critique_grpo': 'reads critiques, which are of prompts that '
   'configs/worlds/criticised_families.py has',
+  'rlp': 'thoughts are judged by a text in a rollout; its teacher follows',
+  'rlgf': 'a guide writes parts of rows in a rollout: on rows it is PPO',
   'rusca_rl': 'reads criteria (configs/worlds/rubric_topics.py)',
   'pcl': 'the values of prompts follow the rewards, of which a start without '
   'training has none (configs/worlds/graded.py)',
@@ -202,6 +204,7 @@ NOWHERE = {
   'without training has none (configs/worlds/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
+  'text2grad': 'reads spans, which configs/worlds/criticised_families.py marks',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
 }
 # Separate mechanisms beside a method: against the method without them.
