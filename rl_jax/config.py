@@ -40,7 +40,7 @@ class EvaluationConfig:
     are compared by log-likelihood (measures.option_scores: acc,
     acc_per_character and others), of max_response_tokens each at most.
   intervals: adds the ends NAME_low and NAME_high of 95% intervals of pass_at_1,
-    avg_at_k and pass_at_j over problems (measures.by_problem).
+    avg_at_k, pass_at_j and acc over problems (measures.by_problem).
   sample: False: no responses, only losses of recorded rows of the split, which
     runs on such rows (rollout.recorded_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
