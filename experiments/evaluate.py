@@ -4,7 +4,7 @@ python -m experiments.evaluate --checkpoint=runs/grpo
 python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
   --question='{input}' --answer='{target}' --num_samples=8 --limit=100
 python -m experiments.evaluate --checkpoint=smollm2 --data=choices.jsonl
-  --options=choices --template='Question: {question}\nAnswer:'
+  --options=choices --template='Question: {question} Answer:'
 python -m experiments.evaluate --checkpoint=models/Qwen2.5-Math-1.5B-Oat-Zero
   --paper=dr_grpo
 
