@@ -84,6 +84,9 @@ class Wrapped(Task, is_base=True):
   def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     return self.inner.recorded(example)
 
+  def scored_options(self, example: Example) -> tuple[base.Option, ...]:
+    return self.inner.scored_options(example)
+
   def prepare(self) -> None:
     self.inner.prepare()
 
