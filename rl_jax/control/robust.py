@@ -58,17 +58,19 @@ def soft_policy(
 
 
 class Memory(NamedTuple):
-  """Sums over episodes, of every step h."""
+  """What was seen in episodes, of every step h."""
 
-  gram_HDD: Array  # sum of phi phi^T
+  inverse_HDD: Array  # of Lam = ridge I + sum phi phi^T
   moved_HDS: Array  # sum of phi, by the next state
 
-  @classmethod
-  def none(cls, horizon: int, features: int, states: int) -> 'Memory':
-    """Before the first episode."""
-    return cls(
-      jnp.zeros((horizon, features, features)),
-      jnp.zeros((horizon, features, states)),
+  def with_step(self, phi_HD: Array, arrived_HS: Array) -> 'Memory':
+    """With one step of every h: Lam^-1 changes by Sherman and Morrison."""
+    turned_HD = jnp.einsum('hde,he->hd', self.inverse_HDD, phi_HD)
+    scale_H = 1 + (phi_HD * turned_HD).sum(axis=1)
+    outer_HDD = turned_HD[:, :, None] * turned_HD[:, None]
+    return Memory(
+      self.inverse_HDD - outer_HDD / scale_H[:, None, None],
+      self.moved_HDS + phi_HD[:, :, None] * arrived_HS[:, None],
     )
 
 
@@ -94,13 +96,20 @@ class RobustIteration:
   ridge: float = ranged(0.1, 0.0, open_low=True)
   bonus: float = ranged(1.0, 0.0)
 
+  def start(self) -> Memory:
+    """Before the first episode."""
+    S, _, D = self.phi_SAD.shape
+    inverse_DD = jnp.eye(D) / self.ridge
+    return Memory(
+      jnp.broadcast_to(inverse_DD, (self.horizon, D, D)),
+      jnp.zeros((self.horizon, D, S)),
+    )
+
   def plan(self, memory: Memory) -> tuple[Array, Array]:
     """(policy [H, S, A], values [H, S])."""
-    eye_DD = jnp.eye(self.phi_SAD.shape[2])
 
     def back(value_S: Array, seen: tuple[Array, Array]):
-      gram_DD, moved_DS = seen
-      inverse_DD = jnp.linalg.inv(gram_DD + self.ridge * eye_DD)
+      inverse_DD, moved_DS = seen
       nu_D = worst_means(inverse_DD @ moved_DS, value_S, self.rho_D)
       width_D = jnp.sqrt(jnp.diagonal(inverse_DD))
       q_SA = self.reward_SA + self.phi_SAD @ (nu_D + self.bonus * width_D)
@@ -124,13 +133,12 @@ class RobustIteration:
       after = jax.random.categorical(
         move_key, jnp.log(kernel_SAS[state, action])
       )
-      phi_D = self.phi_SAD[state, action]
       arrived_S = jax.nn.one_hot(after, kernel_SAS.shape[0])
-      return after, (jnp.outer(phi_D, phi_D), jnp.outer(phi_D, arrived_S))
+      return after, (self.phi_SAD[state, action], arrived_S)
 
     keys_H = jax.random.split(key, self.horizon)
-    _, sums = jax.lax.scan(step, start, (policy_HSA, keys_H))
-    return Memory(*(x + y for x, y in zip(memory, sums, strict=True)))
+    _, seen = jax.lax.scan(step, start, (policy_HSA, keys_H))
+    return memory.with_step(*seen)
 
 
 def expected_return(

@@ -34,7 +34,7 @@ def seen(count=1000.0):
   """Action 1 leads to state 1, action 0 to state 0, which was seen often."""
   to_DS = jnp.tile(jnp.eye(2), (2, 1))
   return robust.Memory(
-    jnp.tile(count * jnp.eye(4), (2, 1, 1)), jnp.tile(count * to_DS, (2, 1, 1))
+    jnp.tile(jnp.eye(4) / count, (2, 1, 1)), jnp.tile(count * to_DS, (2, 1, 1))
   )
 
 
@@ -95,9 +95,8 @@ def test_bonus_by_hand():
     ridge=1.0,
     bonus=1.0,
   )
-  memory = robust.Memory(
-    jnp.diag(jnp.array([2.0, 1.0]))[None], jnp.zeros((1, 2, 1))
-  )
+  inverse = jnp.diag(1 / jnp.array([3.0, 2.0]))
+  memory = robust.Memory(inverse[None], jnp.zeros((1, 2, 1)))
   np.testing.assert_allclose(one.plan(memory)[1], [[0.6422]], rtol=1e-3)
 
 
@@ -127,12 +126,30 @@ def test_order_of_states_changes_nothing():
 
 
 def test_an_episode_is_remembered():
-  """E0: one feature and one next state of every step."""
+  """E0: one next state of every step, where one feature is known better."""
   kernel = jnp.tile(jnp.eye(2), (2, 1, 1))
-  none = robust.Memory.none(2, 4, 2)
-  memory = iteration().episode(none, kernel, jnp.int32(0), jax.random.key(0))
-  np.testing.assert_array_equal(memory.gram_HDD.sum(axis=(1, 2)), [1.0, 1.0])
+  one = iteration(ridge=0.5)
+  memory = one.episode(one.start(), kernel, jnp.int32(0), jax.random.key(0))
   np.testing.assert_array_equal(memory.moved_HDS.sum(axis=(1, 2)), [1.0, 1.0])
+  diagonal = jnp.diagonal(memory.inverse_HDD, axis1=1, axis2=2)
+  np.testing.assert_allclose(
+    jnp.sort(diagonal, axis=1), [[1 / 1.5, 2, 2, 2]] * 2, rtol=1e-6
+  )
+
+
+def test_steps_are_those_of_the_inverse():
+  """E1: ten updates, and the inverse of the sum."""
+  phi_10D = jax.random.normal(jax.random.key(1), (10, 3))
+  memory = robust.Memory(2 * jnp.eye(3)[None], jnp.zeros((1, 3, 1)))
+  for phi_D in phi_10D:
+    memory = memory.with_step(phi_D[None], jnp.ones((1, 1)))
+  gram_DD = 0.5 * np.eye(3) + np.asarray(phi_10D).T @ np.asarray(phi_10D)
+  np.testing.assert_allclose(
+    memory.inverse_HDD[0], np.linalg.inv(gram_DD), rtol=1e-4, atol=1e-6
+  )
+  np.testing.assert_allclose(
+    memory.moved_HDS[0, :, 0], phi_10D.sum(axis=0), rtol=1e-5
+  )
 
 
 def test_expected_return_by_hand():

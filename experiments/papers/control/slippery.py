@@ -73,14 +73,12 @@ def learned(
   iteration: RobustIteration, kernel_SAS: Array, key: Array, episodes: int
 ) -> Array:
   """The policy [H, S, A] after so many episodes, without its bonus."""
-  D, S = iteration.phi_SAD.shape[2], kernel_SAS.shape[0]
-  memory = robust.Memory.none(iteration.horizon, D, S)
 
   def one(memory: robust.Memory, number: Array):
     now = jax.random.fold_in(key, number)
     return iteration.episode(memory, kernel_SAS, jnp.int32(0), now), None
 
-  memory, _ = jax.lax.scan(one, memory, jnp.arange(episodes))
+  memory, _ = jax.lax.scan(one, iteration.start(), jnp.arange(episodes))
   return dataclasses.replace(iteration, bonus=0.0).plan(memory)[0]
 
 
