@@ -112,6 +112,13 @@ def get_stages() -> tuple[Stage, ...]:
   taught = f'--set=task={_TASK}'
   right = f'--set=task=Calculator(num_train={_PROMPTS}, by_hand=0.0)'
   start = (
+    Stage(
+      name='untrained',
+      flags=(
+        *(*_TRAIN, '--method=grpo', '--set=iterations=1'),
+        *('--set=optimizer.learning_rate=0.0', '--set=evaluation.every=0'),
+      ),
+    ),
     _rows('taught', taught),
     _rows('right', right),
     Stage(
@@ -122,7 +129,7 @@ def get_stages() -> tuple[Stage, ...]:
         *('--keep=0.5', '--out={out}.jsonl'),
       ),
     ),
-    _warm('easy', 'short'),
+    _warm('easy', 'short', '--set=model.path={untrained}'),
     _warm('warm', 'taught', '--set=model.path={easy}'),
   )
   body = (
