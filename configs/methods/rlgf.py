@@ -13,8 +13,7 @@ Pieces: KLInReward(coef=0.01, estimator='k1', level='token'); GAE(gamma=1.0,
   lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
   ValueClip(coef=0.5, clip=0.2); GuidedTokens(trains='policy');
   GuidedTokens(trains='value'); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95);
-  GuideRollIn(guide='begins', schedule='fixed', path=None, beta=0.8, tau=0.8,
-  top_p=0.92)
+  GuideRollIn(guide='begins', schedule='fixed', beta=0.8, tau=0.8, top_p=0.92)
 Headline: better than PPO on IMDB and CommonGen, and than its guide; numbers
   unverified.
 Evidence: verified in code (Cornell-RL/tril aggrevated.py, lols.py, d2lols.py,

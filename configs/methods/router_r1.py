@@ -7,8 +7,8 @@ Change: against PPO, right answers have the reward (1 - alpha) R + alpha c, c in
   model.value_head=True and a task with costs, as tasks.WithTools.
 Defaults: alpha 0.6 (paper sweeps it; 0 in the scripts), window 1000; no KL
   (0.001 in the scripts).
-Pieces: CostReward(alpha=0.6, window=1000, malformed=None); GAE(gamma=1.0,
-  lam=0.95); Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
+Pieces: CostReward(alpha=0.6, window=1000); GAE(gamma=1.0, lam=0.95);
+  Whiten(eps=1e-08, ddof=1); PPOClip(clip_low=0.2, clip_high=0.2);
   ValueClip(coef=0.5, clip=0.2); TokenMean(); LambdaReturn(gamma=1.0, lam=0.95)
 Headline: above routing baselines on 7 QA sets (paper, unverified).
 Evidence: verified in code (qa_em.py, by digest).

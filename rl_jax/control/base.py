@@ -87,6 +87,11 @@ class Step(NamedTuple):
   last: Array  # bool
 
 
+def _missing(part: object, name: str) -> NotImplementedError:
+  """The error of what a subclass has to define."""
+  return NotImplementedError(f'{type(part).__name__}.{name} is missing')
+
+
 class World:
   """A distribution of tasks; its subclasses are declared with `declared`.
 
@@ -96,16 +101,19 @@ class World:
   @property
   def observations(self) -> Space:
     """The space of `observe`."""
-    raise NotImplementedError
+    raise _missing(self, 'observations')
 
   @property
   def actions(self) -> Space:
     """The space of actions and of `optimal`."""
-    raise NotImplementedError
+    raise _missing(self, 'actions')
+
+  def check(self) -> None:
+    """Raises ValueError for fields that do not fit; not to be traced."""
 
   def reset(self, key: Array) -> Any:
     """The state of a new task, whose hidden part is drawn from the key."""
-    raise NotImplementedError
+    raise _missing(self, 'reset')
 
   def begin(self, state: Any, key: Array) -> Any:
     """The state at the start of the next episode of the same task."""
@@ -114,13 +122,13 @@ class World:
 
   def observe(self, state: Any) -> Array:
     """Returns what an actor sees."""
-    raise NotImplementedError
+    raise _missing(self, 'observe')
 
   def step(
     self, state: Any, action: Array, key: Array
   ) -> tuple[Any, Array, Array]:
     """(next state, reward, done); the state of an ended episode is its last."""
-    raise NotImplementedError
+    raise _missing(self, 'step')
 
   def optimal(self, state: Any) -> Array:
     """An action that is best in this state, for an actor that knows the task.
@@ -146,6 +154,9 @@ class Actor:
   A memory is any pytree of arrays whose shapes never change.
   """
 
+  def check(self, steps: int) -> None:
+    """Raises ValueError if it cannot act for so many steps of a task."""
+
   def init(self, key: Array) -> Any:
     """The memory at the start of a task."""
     del key
@@ -153,7 +164,7 @@ class Actor:
 
   def act(self, memory: Any, obs: Array, key: Array) -> tuple[Array, Any]:
     """(action, memory)."""
-    raise NotImplementedError
+    raise _missing(self, 'act')
 
   def learn(self, memory: Any, step: Step) -> Any:
     """The memory after a step; by default nothing is learnt."""

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_jax.control.base import Actor, Discrete, Space, Step, World
+from rl_jax.control.base import Actor, Box, Discrete, Space, Step, World
 from rl_jax.types import Array
 
 _SHAPES = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
@@ -33,33 +33,37 @@ def check(world: World, actor: Actor, episodes: int, horizon: int) -> None:
         f'{type(part).__name__} is not a pytree: write @declared above the '
         'class'
       )
+  world.check()
+  actor.check(episodes * horizon)
   _check_actor(world, actor, _check_world(world))
 
 
 def _check_world(world: World) -> tuple[Array, Array, Array]:
   """Plays two steps; returns (observation, reward, done)."""
   where = type(world).__name__
+  _space(f'{where}.observations', world.observations)
+  _space(f'{where}.actions', world.actions)
   keys = jax.random.split(jax.random.key(0), 4)
   state = _called(f'{where}.reset', world.reset, keys[0])
   begun = _called(f'{where}.begin', world.begin, state, keys[1])
-  _same_form(f'{where}.begin', 'state', begun, state)
+  same_form(f'{where}.begin', 'state', begun, state)
   state, action = begun, world.actions.example()
   obs = reward = done = jnp.float32(0.0)
   for key in keys[2:]:
     obs = _called(f'{where}.observe', world.observe, state)
     _in_space(f'{where}.observe', obs, world.observations)
-    stepped = _called(f'{where}.step', world.step, state, action, key)
-    if not isinstance(stepped, tuple) or len(stepped) != 3:
-      raise ValueError(
-        f'{where}.step: expected (state, reward, done), got {stepped!r:.80}'
-      )
-    after, reward, done = stepped
-    _same_form(f'{where}.step', 'state', after, state)
+    result = _called(f'{where}.step', world.step, state, action, key)
+    after, reward, done = stepped(world, state, result)
     _scalar(f'{where}.step', 'reward', reward, jnp.floating)
     _scalar(f'{where}.step', 'done', done, jnp.bool_)
     state = after
   best = _called(f'{where}.optimal', world.optimal, state, finite=False)
   _of_form(f'{where}.optimal', best, world.actions)
+  regret = _called(f'{where}.regret', world.regret, state, action)
+  if regret.shape:
+    raise ValueError(
+      f'{where}.regret gave an array of shape {regret.shape}, expected a scalar'
+    )
   return obs, reward, done
 
 
@@ -70,15 +74,55 @@ def _check_actor(
   who, key = type(actor).__name__, jax.random.key(0)
   obs, reward, done = seen
   memory = _traced(f'{who}.init', actor.init, key)
-  acted = _traced(f'{who}.act', actor.act, memory, obs, key)
-  if not isinstance(acted, tuple) or len(acted) != 2:
-    raise ValueError(f'{who}.act: expected (action, memory), got {acted!r:.80}')
-  action, after = acted
-  _same_form(f'{who}.act', 'memory', after, memory)
-  _of_form(f'{who}.act', action, world.actions)
+  result = _traced(f'{who}.act', actor.act, memory, obs, key)
+  action, after = acted(world, actor, memory, result)
   step = Step(obs, action, reward, obs, done, done)
   memory = _traced(f'{who}.learn', actor.learn, after, step)
-  _same_form(f'{who}.learn', 'memory', memory, after)
+  same_form(f'{who}.learn', 'memory', memory, after)
+
+
+def stepped(world: World, state: Any, result: Any) -> tuple[Any, Array, Array]:
+  """(next state, reward, done) of what World.step gave; forms are checked.
+
+  Raises: ValueError that names what has another form than it had before.
+  """
+  where = f'{type(world).__name__}.step'
+  if not isinstance(result, tuple) or len(result) != 3:
+    raise ValueError(
+      f'{where}: expected (state, reward, done), got {result!r:.80}'
+    )
+  after, reward, done = result
+  same_form(where, 'state', after, state)
+  for name, x in (('reward', reward), ('done', done)):
+    if jnp.shape(x):
+      raise ValueError(
+        f'{where}: {name} has shape {jnp.shape(x)}, expected a scalar'
+      )
+  return after, reward, done
+
+
+def acted(
+  world: World, actor: Actor, memory: Any, result: Any
+) -> tuple[Array, Any]:
+  """(action, next memory) of what Actor.act gave; forms are checked.
+
+  Raises: as stepped.
+  """
+  who = f'{type(actor).__name__}.act'
+  if not isinstance(result, tuple) or len(result) != 2:
+    raise ValueError(f'{who}: expected (action, memory), got {result!r:.80}')
+  action, after = result
+  same_form(who, 'memory', after, memory)
+  _of_form(who, action, world.actions)
+  return action, after
+
+
+def _space(name: str, space: Any) -> None:
+  """Raises ValueError for anything but a space."""
+  if not isinstance(space, Discrete | Box):
+    raise ValueError(
+      f'{name} = {space!r:.60}: expected Discrete(n) or Box(size)'
+    )
 
 
 def _called(
@@ -109,7 +153,8 @@ def _traced(name: str, function: Any, *arguments: Any) -> Any:
 
   try:
     first, second = trace(), trace()
-  except TypeError as error:  # those of JAX are TypeErrors, too
+  except (TypeError, jax.errors.JAXIndexError) as error:
+    # Most errors of JAX are TypeErrors, too.
     if not isinstance(error, _SHAPES) and 'concrete' not in str(error):
       raise
     line = str(error).strip().splitlines()[0]
@@ -135,8 +180,15 @@ def _equal(a: Array, b: Array) -> bool:
   return np.array_equal(a, b)
 
 
-def _same_form(name: str, what: str, new: Any, old: Any) -> None:
+def _array(x: Any) -> Any:
+  """Numbers of Python and numpy as arrays; what is traced is as it was."""
+  host = isinstance(x, bool | int | float | np.ndarray | np.generic)
+  return jnp.asarray(x) if host else x
+
+
+def same_form(name: str, what: str, new: Any, old: Any) -> None:
   """Raises ValueError unless shapes and types are as before."""
+  new, old = jax.tree.map(_array, (new, old))
   if jax.tree.structure(new) != jax.tree.structure(old):
     raise ValueError(
       f'{name}: the {what} became {jax.tree.structure(new)}, and was '
@@ -162,6 +214,7 @@ def _scalar(name: str, what: str, x: Array, kind: Any) -> None:
 
 def _of_form(name: str, x: Array, space: Space) -> None:
   """Raises ValueError for a value of another shape or type than the space."""
+  x = _array(x)
   shape, kind = (), jnp.integer
   if not isinstance(space, Discrete):
     shape, kind = (space.size,), jnp.floating

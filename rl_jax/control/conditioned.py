@@ -169,8 +169,33 @@ class Conditioned:
     hidden_BTD = transformer.states(params, self.model, tokens)
     return jnp.tanh(apply(params['head'], hidden_BTD[:, 2::3]))
 
+  def check(self, data: Episodes) -> None:
+    """Raises ValueError that names a field of other rows, or a length."""
+    shape = jnp.shape(data.returns)
+    if len(shape) != 2 or not all(shape):
+      raise ValueError(f'Episodes.returns has shape {shape}, expected [N, T]')
+    given = (
+      ('obs', data.obs, self.observations),
+      ('action', data.action, self.actions),
+    )
+    for name, x, size in given:
+      if jnp.shape(x) != (*shape, size):
+        raise ValueError(
+          f'Episodes.{name} has shape {jnp.shape(x)}, expected '
+          f'{(*shape, size)}: every step of every episode has one'
+        )
+    if not self.window <= shape[1] <= self.horizon:
+      raise ValueError(
+        f'Episodes.returns has episodes of {shape[1]} steps, expected '
+        f'Conditioned.window = {self.window} to horizon = {self.horizon}'
+      )
+
   def drawn(self, data: Episodes, key: Array) -> tuple[Episodes, Array]:
-    """(windows [B, K, ...] of random episodes, their times)."""
+    """(windows [B, K, ...] of random episodes, their times).
+
+    Raises: as check.
+    """
+    self.check(data)
     row_key, time_key = jax.random.split(key)
     N, T = data.returns.shape
     row_B = jax.random.randint(row_key, (self.batch,), 0, N)

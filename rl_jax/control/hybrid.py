@@ -14,6 +14,8 @@ from rl_jax.control.unroll import Steps
 from rl_jax.pieces.ops.scan import reverse_linear_scan
 from rl_jax.types import Array, Metrics
 
+NEVER = -1e9  # a logit: its probability is 0 in float32
+
 
 def ensemble(prob_MN: Array) -> Array:
   """The normalised element-wise maximum of the members, [..., N]."""
@@ -33,12 +35,29 @@ def kl_vectors(mean_F: Array, other_F: Array, log_sd: Array) -> Array:
 
 
 def advantages(
-  reward_BT: Array, value_BT: Array, gamma: Array | float, lam: Array | float
+  reward_BT: Array,
+  value_BT: Array,
+  after_BT: Array,
+  ends_BT: Array,
+  decay: tuple[Array | float, Array | float],
 ) -> Array:
-  """Generalized advantages of episodes that end at their last step, [B, T]."""
-  after_BT = jnp.pad(value_BT[:, 1:], ((0, 0), (0, 1)))
-  delta_BT = reward_BT + gamma * after_BT - value_BT
-  return reverse_linear_scan(delta_BT, jnp.full_like(delta_BT, gamma * lam))
+  """Generalized advantages, [B, T]; decay is (gamma, lambda).
+
+  after_BT: values of the successors, which count 0 where an episode ends.
+  """
+  gamma, lam = decay
+  on_BT = 1.0 - ends_BT
+  delta_BT = reward_BT + gamma * on_BT * after_BT - value_BT
+  return reverse_linear_scan(delta_BT, gamma * lam * on_BT)
+
+
+def running(reward_BT: Array) -> Array:
+  """(r_t - mean) / (sd + 1e-8) of all rewards of the batch up to step t."""
+  count_T = len(reward_BT) * jnp.arange(1, reward_BT.shape[1] + 1)
+  mean_T = jnp.cumsum(reward_BT.sum(axis=0)) / count_T
+  square_T = jnp.cumsum((reward_BT**2).sum(axis=0)) / count_T
+  sd_T = jnp.sqrt(jnp.maximum(square_T - mean_T**2, 0.0))
+  return (reward_BT - mean_T[None]) / (sd_T[None] + 1e-8)
 
 
 class Batch(NamedTuple):
@@ -62,13 +81,15 @@ class Hybrid:
         + pull_vector KL(N_k || N_ens) at the likeliest node of pi_ens
 
   The other members are fixed. Node: softmax over logits of each node; vector:
-  N(tanh(f(h_i)), sd^2 I). Rewards of a batch are centred and scaled. Updates
-  end when the estimated KL of nodes or vectors passes its limit.
+  N(tanh(f(h_i)), sd^2 I). The last number of an embedding is 1 for a node and 0
+  for padding, which is never chosen. Rewards are centred and scaled by running
+  statistics of their batch. Updates end when the estimated KL of nodes or
+  vectors passes its limit.
   Source: RELIEF, graph_level/{agent,base}.py.
   """
 
   nodes: int = ranged(low=1, static=True)
-  size: int = ranged(low=1, static=True)  # of an embedding
+  size: int = ranged(low=2, static=True)  # of an embedding
   vector: int = ranged(low=1, static=True)  # of a prompt
   width: int = ranged(32, 1, static=True)
   updates: int = ranged(10, 1, static=True)
@@ -106,8 +127,9 @@ class Hybrid:
     return obs.reshape(*obs.shape[:-1], self.nodes, self.size)
 
   def logits(self, params: Any, state_ND: Array) -> Array:
-    """Scores of the nodes, [..., N]."""
-    return networks.apply(params['node'], state_ND)[..., 0]
+    """Scores of the nodes, [..., N]; those of padding have no chance."""
+    score_N = networks.apply(params['node'], state_ND)[..., 0]
+    return jnp.where(state_ND[..., -1] > 0, score_N, NEVER)
 
   def mean(self, params: Any, state_ND: Array, node: Array) -> Array:
     """The mean of the vector of a node, [..., F], within [-1, 1]."""
@@ -127,10 +149,14 @@ class Hybrid:
   def batch(self, params: Any, steps: Steps, log_sd: Array) -> Batch:
     """The steps of episodes [B, T], with their advantages."""
     state = self.states(steps.obs)
-    scaled = steps.reward - steps.reward.mean()
-    scaled = scaled / (scaled.std() + 1e-8)
-    value_BT = networks.apply(params['critic'], steps.obs)[..., 0]
-    gain_BT = advantages(scaled, value_BT, self.gamma, self.lam)
+    assert steps.next_obs is not None
+    value_BT, after_BT = (
+      networks.apply(params['critic'], x)[..., 0]
+      for x in (steps.obs, steps.next_obs)
+    )
+    scaled = running(steps.reward)
+    decay = self.gamma, self.lam
+    gain_BT = advantages(scaled, value_BT, after_BT, steps.done, decay)
     node_BT = jnp.floor((steps.action[..., 0] + 1) / 2 * self.nodes)
 
     def flat(x: Array) -> Array:
@@ -236,7 +262,9 @@ class Prompter(Actor):
     prob_MN = jax.nn.softmax(
       jax.vmap(lambda x: self.learner.logits(x, state_ND))(self.members)
     )
-    node = jax.random.categorical(node_key, jnp.log(ensemble(prob_MN) + 1e-10))
+    logit_N = jnp.log(ensemble(prob_MN) + 1e-10)
+    logit_N = jnp.where(state_ND[:, -1] > 0, logit_N, NEVER)
+    node = jax.random.categorical(node_key, logit_N)
     mean_MF = jax.vmap(lambda x: self.learner.mean(x, state_ND, node))(
       self.members
     )

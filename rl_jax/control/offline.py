@@ -22,10 +22,11 @@ from rl_jax.checks import chosen, ranged
 from rl_jax.control import networks
 from rl_jax.control.base import Actor, declared
 from rl_jax.control.unroll import Steps
-from rl_jax.types import Array, Metrics
+from rl_jax.types import Array, Metrics, static
 
 WEIGHT_LIMIT = 100.0  # of exp(b A)
 NEAREST = 64  # states that are tabulated for each row
+SD_ADDED = 1e-3  # to standard deviations of states
 
 
 class DataSet(struct.PyTreeNode, kw_only=True):
@@ -81,14 +82,33 @@ def data_set(steps: Steps) -> DataSet:
 
 def check_data(data: DataSet) -> None:
   """Raises ValueError that names a field of another length or not finite."""
-  for name in ('obs', 'action', 'reward', 'next_obs', 'done'):
-    x = np.asarray(vars(data)[name])
-    if x.shape[:1] != (data.size,) or not data.size:
-      raise ValueError(
-        f'DataSet.{name} has shape {x.shape}, but there are {data.size} rewards'
-      )
-    if not np.isfinite(x).all():
+  check_forms(data)
+  for name, x in vars(data).items():
+    if not np.isfinite(np.asarray(x)).all():
       raise ValueError(f'DataSet.{name} has a number that is not finite')
+
+
+def check_forms(data: DataSet) -> None:
+  """Raises ValueError that names a field without a row for each reward.
+
+  Values are not read, so that it can be traced.
+  """
+  if len(jnp.shape(data.reward)) != 1 or not data.size:
+    raise ValueError(
+      f'DataSet.reward has shape {jnp.shape(data.reward)}, expected [N]'
+    )
+  for name, x in vars(data).items():
+    shape = None if x is None else jnp.shape(x)
+    if shape is None or shape[:1] != (data.size,):
+      raise ValueError(
+        f'DataSet.{name} has shape {shape}, but there are {data.size} rewards'
+      )
+  for name, x in (('obs', data.obs), ('action', data.action)):
+    if x.ndim != 2 or not jnp.issubdtype(x.dtype, jnp.floating):
+      raise ValueError(
+        f'DataSet.{name} is {x.dtype}{list(x.shape)}, expected rows of real '
+        'numbers: of a Discrete space take space.features(x)'
+      )
   if data.next_obs.shape != data.obs.shape:
     raise ValueError(
       f'DataSet.next_obs has shape {data.next_obs.shape}, DataSet.obs '
@@ -271,8 +291,10 @@ class Offline:
     L = -alpha / sg[mean |Q1|] mean Q1(s, mu(s)) + constraint
 
   Such an actor, its optimizer and its lagged copies move at every second step.
-  Actions lie within [-1, 1], and states are not normalised.
-  Defaults are those of the sources but for width, batch and rate.
+  Actions lie within [-1, 1]. normalised: networks and keys of Nearest see
+  (s - mean) / (sd + .001) of the data's states, as the sources of TD3+BC, PRDC
+  and A2PR do on D4RL's locomotion; those of TD3, IQL and FamO2O do not.
+  Other defaults are those of the sources but for width, batch and rate.
   """
 
   critic: DoubleQ | Expectile = DoubleQ()
@@ -284,6 +306,7 @@ class Offline:
   lag: float = ranged(0.005, 0.0, 1.0)  # of Polyak averages
   width: int = ranged(64, 1, static=True)
   batch: int = ranged(128, 1, static=True)
+  normalised: bool = static(default=False)
 
   def __post_init__(self):
     stochastic = isinstance(self.critic, Expectile)
@@ -296,11 +319,12 @@ class Offline:
       raise ValueError('Offline.balance needs critic = Expectile')
 
   def init(self, data: DataSet, key: Array) -> State:
-    """Fresh networks for the data."""
+    """Fresh networks for the data. Raises: as check_forms."""
+    check_forms(data)
     S, A, W = data.obs.shape[1], data.action.shape[1], self.width
     extra = 0 if self.balance is None else self.balance.size
     keys = jax.random.split(key, 7)
-    params = {
+    params: dict[str, Any] = {
       'actor': networks.mlp(keys[0], (S + extra, W, W, A)),
       'q': [networks.mlp(k, (S + A, W, W, 1)) for k in keys[1:3]],
       'v': networks.mlp(keys[3], (S, W, W, 1)),
@@ -313,28 +337,53 @@ class Offline:
     if self.balance is not None:
       params['balance'] = networks.mlp(keys[6], (S, W, 2))
       params['log_temperature'] = jnp.float32(0.0)
+    if self.normalised:
+      mean, sd = data.obs.mean(axis=0), data.obs.std(axis=0) + SD_ADDED
+      params['states'] = {'mean': mean, 'sd': sd}
     lagged = {name: params[name] for name in ('actor', 'q')}
     adam = optax.adam(self.rate)
     opt = {part: adam.init(x) for part, x in _parts(params).items()}
     return State(params, lagged, opt, jnp.int32(0))
 
+  def scaled(self, params: Any, obs: Array) -> Array:
+    """States as the networks see them, [..., S]; see `normalised`."""
+    if not self.normalised:
+      return obs
+    seen = params['states']
+    mean, sd = (jnp.broadcast_to(seen[x], obs.shape) for x in ('mean', 'sd'))
+    return (obs - mean) / sd
+
+  def prepared(self, params: Any, data: DataSet) -> DataSet:
+    """The data with `scaled` states, which `tables` and `update` take."""
+    return data.replace(
+      obs=self.scaled(params, data.obs),
+      next_obs=self.scaled(params, data.next_obs),
+    )
+
   def tables(self, data: DataSet) -> Any:
-    """Arrays that the constraint tabulates once."""
+    """Arrays that the constraint tabulates once, of `prepared` data."""
     if isinstance(self.constraint, Nearest):
       return nearest_states(data.obs, min(NEAREST, data.size))
     return ()
 
   def mean(self, params: Any, obs: Array, b: Array | None = None) -> Array:
     """The actor's action, or the mean of its distribution."""
+    return self._mean(params, self.scaled(params, obs), b)
+
+  def _mean(self, params: Any, scaled: Array, b: Array | None = None) -> Array:
     if self.balance is not None:
-      b = self.chosen_b(params, obs) if b is None else b
-      obs = jnp.concatenate([obs, encoding(b, self.balance.size)], axis=-1)
-    return jnp.tanh(networks.apply(params['actor'], obs))
+      b = self._chosen_b(params, scaled) if b is None else b
+      code = encoding(b, self.balance.size)
+      scaled = jnp.concatenate([scaled, code], axis=-1)
+    return jnp.tanh(networks.apply(params['actor'], scaled))
 
   def chosen_b(self, params: Any, obs: Array) -> Array:
     """The coefficient that the balance model chooses, its mean."""
+    return self._chosen_b(params, self.scaled(params, obs))
+
+  def _chosen_b(self, params: Any, scaled: Array) -> Array:
     assert self.balance is not None
-    u = networks.apply(params['balance'], obs)[..., 0]
+    u = networks.apply(params['balance'], scaled)[..., 0]
     return self.balance.scaled(jnp.tanh(u))
 
   def update(
@@ -345,7 +394,10 @@ class Offline:
     key: Array,
     filled: Array | int | None = None,
   ) -> tuple[State, Metrics]:
-    """One step on a batch of the first `filled` rows; None: of all."""
+    """One step on a batch of the first `filled` rows; None: of all.
+
+    data: as `prepared`.
+    """
     row_key, target_key, actor_key = jax.random.split(key, 3)
     most = data.size if filled is None else filled
     row_B = jax.random.randint(row_key, (self.batch,), 0, most)
@@ -381,7 +433,7 @@ class Offline:
         moved['actor'],
         (old['actor'], state.opt['actor']),
       )
-    params: Any = moved['others'][0] | moved['actor'][0]
+    params: Any = state.params | moved['others'][0] | moved['actor'][0]
     opt = {part: x for part, (_, x) in moved.items()}
     lag = self.lag * second
     lagged = jax.tree.map(
@@ -405,7 +457,7 @@ class Offline:
     else:
       noise = self.critic.noise * jax.random.normal(key, batch.action.shape)
       noise = jnp.clip(noise, -self.critic.noise_clip, self.critic.noise_clip)
-      action = jnp.clip(self.mean(lagged, batch.next_obs) + noise, -1, 1)
+      action = jnp.clip(self._mean(lagged, batch.next_obs) + noise, -1, 1)
       y = batch.reward + more * _least(lagged['q'], batch.next_obs, action)
       # A2PR's V also takes the smaller target of the current critics.
       value = jnp.float32(0.0)
@@ -423,7 +475,7 @@ class Offline:
     """The loss of the actor of TD3 with a constraint."""
     batch = ctx.batch
     fixed = jax.lax.stop_gradient(ctx.params)
-    ctx = ctx._replace(proposed=self.mean(ctx.params, batch.obs))
+    ctx = ctx._replace(proposed=self._mean(ctx.params, batch.obs))
     q = _q(fixed['q'][0], batch.obs, ctx.proposed)
     factor = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean() + 1e-8)
     held, metrics = self._held(ctx, fixed)
@@ -479,7 +531,7 @@ class Offline:
       b = jax.lax.stop_gradient(self.balance.scaled(drawn))
     weight = jnp.minimum(jnp.exp(b * gain), WEIGHT_LIMIT)
     sd = jnp.exp(params['log_sd'])[None]
-    mean = self.mean(params, batch.obs, b)
+    mean = self._mean(params, batch.obs, b)
     logp = -0.5 * ((batch.action - mean) / sd) ** 2 - jnp.log(sd)
     loss = -(jax.lax.stop_gradient(weight) * logp.sum(axis=1)).mean()
     return loss + extra, metrics
@@ -500,7 +552,7 @@ class Offline:
     u = jnp.tanh(raw)
     normal = -0.5 * ((raw - mean) / jnp.exp(log_sd)) ** 2 - log_sd
     logp = normal - 0.5 * jnp.log(2 * jnp.pi) - jnp.log(1 - u**2 + 1e-6)
-    action = self.mean(fixed, obs, self.balance.scaled(u))
+    action = self._mean(fixed, obs, self.balance.scaled(u))
     sd = jnp.exp(fixed['log_sd'])[None]
     noise = sd * jax.random.normal(key_a, action.shape)
     q = _least(lagged['q'], obs, jnp.clip(action + noise, -1, 1))
@@ -512,18 +564,20 @@ class Offline:
 
   def fit(self, data: DataSet, key: Array, steps: int) -> tuple[State, Metrics]:
     """The state after so many updates, and metrics [steps]; to be jitted."""
+    start = self.init(data, jax.random.fold_in(key, steps))
+    data = self.prepared(start.params, data)
     tables = self.tables(data)
 
     def one(state: State, number: Array) -> tuple[State, Metrics]:
       return self.update(state, data, tables, jax.random.fold_in(key, number))
 
-    start = self.init(data, jax.random.fold_in(key, steps))
     return jax.lax.scan(one, start, jnp.arange(steps))
 
 
 def _parts(params: Any) -> dict[str, Any]:
-  """The actor, which moves less often, and all others."""
-  others = {name: x for name, x in params.items() if name != 'actor'}
+  """The actor, which moves less often, and all others that are trained."""
+  fixed = 'actor', 'states'
+  others = {name: x for name, x in params.items() if name not in fixed}
   return {'actor': {'actor': params['actor']}, 'others': others}
 
 

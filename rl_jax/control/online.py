@@ -43,7 +43,14 @@ def train(
   world_at: share of the training that has passed, from 0 -> the world. After an
   episode come as many updates as it had steps, on all steps so far.
   offline_start: a learner's state, and its data, to which the steps are added.
+
+  Raises: ValueError for a learner that normalises states without such data.
   """
+  if learner.normalised and offline_start is None:
+    raise ValueError(
+      'Offline.normalised = True needs the states of offline data: give '
+      'train(offline_start=...), or set normalised = False'
+    )
   first = world_at(jnp.float32(0.0))
   size = episodes * horizon
   S, A = first.observations.width, first.actions.width
@@ -54,11 +61,14 @@ def train(
     next_obs=jnp.zeros((size, S)),
     done=jnp.zeros(size),
   )
-  before = 0
+  before, begun = 0, None
   if offline_start is not None:
     before = offline_start[1].size
+    begun, old = offline_start
     data = jax.tree.map(
-      lambda old, new: jnp.concatenate([old, new]), offline_start[1], data
+      lambda old, new: jnp.concatenate([old, new]),
+      learner.prepared(begun.params, old),
+      data,
     )
 
   def one(carry: Any, number: Array) -> tuple[Any, Array]:
@@ -68,6 +78,7 @@ def train(
     world = world_at(number / episodes)
     steps = unroll(world, actor, now, 1, horizon)
     rows = offline.transitions(jax.tree.map(lambda x: x[None], steps))
+    rows = learner.prepared(state.params, rows)
 
     def put(old: Array, new: Array) -> Array:
       start = before + number * horizon, *(0,) * (old.ndim - 1)
@@ -83,8 +94,7 @@ def train(
     state, _ = jax.lax.scan(update, state, jnp.arange(horizon))
     return (state, data), steps.reward.sum()
 
-  begun = learner.init(data, jax.random.fold_in(key, episodes))
-  if offline_start is not None:
-    begun = offline_start[0]
+  if begun is None:
+    begun = learner.init(data, jax.random.fold_in(key, episodes))
   (state, _), return_E = jax.lax.scan(one, (begun, data), jnp.arange(episodes))
   return state, return_E

@@ -44,6 +44,26 @@ class Segments(NamedTuple):
   action: Array
 
 
+def check_segments(data: Segments, score_N: Array) -> None:
+  """Raises ValueError that names a field of other rows or lengths."""
+  shapes = jnp.shape(data.obs), jnp.shape(data.action)
+  if len(shapes[0]) != 3 or not all(shapes[0]):
+    raise ValueError(
+      f'Segments.obs has shape {shapes[0]}, expected [N, T, S]: segments of '
+      'unequal length are cut to one'
+    )
+  if len(shapes[1]) != 3 or shapes[1][:2] != shapes[0][:2]:
+    raise ValueError(
+      f'Segments.action has shape {shapes[1]}, Segments.obs {shapes[0]}: every '
+      'state needs its action'
+    )
+  if jnp.shape(score_N) != shapes[0][:1]:
+    raise ValueError(
+      f'score_N has shape {jnp.shape(score_N)}, but there are {shapes[0][0]} '
+      'segments'
+    )
+
+
 class State(NamedTuple):
   """Parameters with their optimizers, and w with its own."""
 
@@ -112,7 +132,10 @@ class Preferred:
     """Both steps on a batch of pairs; the larger score is preferred.
 
     Pairs of equal scores are left out.
+
+    Raises: as check_segments.
     """
+    check_segments(data, score_N)
     row_B2 = jax.random.randint(key, (self.batch, 2), 0, len(score_N))
     first = score_N[row_B2[:, 0]] >= score_N[row_B2[:, 1]]
     row_B2 = jnp.where(first[:, None], row_B2, row_B2[:, ::-1])

@@ -134,7 +134,7 @@ class RobustIteration:
 
 
 def expected_return(
-  policy_HSA: Array, kernel_SAS: Array, reward_SA: Array, start: Array
+  policy_HSA: Array, kernel_SAS: Array, reward_SA: Array, start: int
 ) -> Array:
   """The exact return of a policy from a state."""
 

@@ -59,9 +59,21 @@ def num_actions(world: World) -> int:
 
 
 def joined(parts: Sequence[Steps]) -> Steps:
-  """Histories [B, T, ...] of unequal T as one, invalid after their end."""
+  """Histories [B, T, ...] of unequal T as one, invalid after their end.
+
+  Raises: ValueError that names a field which differs in more than rows and T.
+  """
   if not parts:
     raise ValueError('rows.joined: expected at least one history')
+  for part in parts:
+    check_steps(part)
+    for name, x in _fields(part).items():
+      form, first = (_form(y) for y in (x, _fields(parts[0])[name]))
+      if form != first:
+        raise ValueError(
+          f'rows.joined: Steps.{name} of a step is {form}, and that of the '
+          f'first history {first}'
+        )
   longest = max(part.reward.shape[1] for part in parts)
 
   def padded(x: Array):
@@ -74,16 +86,24 @@ def joined(parts: Sequence[Steps]) -> Steps:
 
 def check_steps(steps: Steps) -> None:
   """Raises ValueError for a field whose rows or lengths differ from others."""
-  fields = {name: steps.__dict__[name] for name in steps.__annotations__}
   want = steps.reward.shape
   if len(want) != 2:
     raise ValueError(f'Steps.reward has shape {want}, expected [B, T]')
-  for name, x in fields.items():
+  for name, x in _fields(steps).items():
     if x is not None and x.shape[:2] != want:
       raise ValueError(
         f'Steps.{name} has shape {x.shape}, but Steps.reward has {want}: rows '
         'of unequal length are joined by rows.joined'
       )
+
+
+def _fields(steps: Steps) -> dict[str, Array | None]:
+  return {name: vars(steps)[name] for name in steps.__annotations__}
+
+
+def _form(x: Array | None) -> str:
+  """The type and shape of one step."""
+  return 'None' if x is None else f'{x.dtype}{list(x.shape[2:])}'
 
 
 def trajectories(
@@ -109,6 +129,11 @@ def trajectories(
   if group_size < 1 or B % group_size:
     raise ValueError(
       f'rows.trajectories.group_size = {group_size} does not divide {B} rows'
+    )
+  if weight_B is not None and jnp.shape(weight_B) != (B,):
+    raise ValueError(
+      f'rows.trajectories.weight_B has shape {jnp.shape(weight_B)}, but there '
+      f'are {B} rows'
     )
   steps = steps.replace(
     action=jnp.where(steps.valid > 0, steps.action, 0),

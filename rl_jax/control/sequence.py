@@ -65,6 +65,14 @@ class SequenceActor(Actor):
   greedy: bool = static(default=False)
   temperature: float = ranged(1.0, 0.0, open_low=True)
 
+  def check(self, steps: int) -> None:
+    """Raises ValueError for more steps than its cache holds."""
+    if steps > self.steps:
+      raise ValueError(
+        f'SequenceActor.steps = {self.steps}, but the history has {steps}: its '
+        'cache holds no more'
+      )
+
   def init(self, key: Array) -> Context:
     """An empty history after the prompt."""
     del key

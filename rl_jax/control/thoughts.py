@@ -187,8 +187,9 @@ def think(
     count_BA = jax.nn.one_hot(drawn_KB, len(action_A)).sum(axis=0)
     share_BA = prob_BA / prob_BA.sum(axis=1, keepdims=True)
     share_BA = share_BA if soft else count_BA / loss.draws
+    inputs_BTF: Any = traj.inputs_BTF
     traj = traj.replace(
-      inputs_BTF=traj.inputs_BTF.at[:, place].set(share_BA),
+      inputs_BTF=inputs_BTF.at[:, place].set(share_BA),
       extras={
         DRAWS: traj.extras[DRAWS].at[:, place].set(count_BA),
         DRAWN_LOGP: traj.extras[DRAWN_LOGP].at[:, place].set(logp_BA),

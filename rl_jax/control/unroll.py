@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from rl_jax.control.base import Actor, Step, World
-from rl_jax.control.checks import check
+from rl_jax.control.checks import acted, check, same_form, stepped
 from rl_jax.types import Array
 
 # What keys are for; each is folded into the key of the step.
@@ -57,12 +57,19 @@ def unroll(
 
   The world draws a task, and the actor keeps its memory through all episodes.
   There are more episodes than that number where some end early. Of several
-  tasks: `jax.vmap` over keys.
+  tasks: `jax.vmap` over keys. To be traced; `histories` checks more.
+
+  Raises: ValueError that names a state, memory or action of another form than
+    before.
   """
+  where, who = type(world).__name__, type(actor).__name__
+  actor.check(episodes * horizon)
   task_key, memory_key, steps_key = jax.random.split(key, 3)
   state = world.reset(task_key)
+  begun = world.begin(state, jax.random.fold_in(task_key, _BEGIN))
+  same_form(f'{where}.begin', 'state', begun, state)
   start = _Playing(
-    state=world.begin(state, jax.random.fold_in(task_key, _BEGIN)),
+    state=begun,
     memory=actor.init(memory_key),
     age=jnp.int32(0),
     episode=jnp.int32(0),
@@ -74,14 +81,18 @@ def unroll(
     keys = [jax.random.fold_in(now, purpose) for purpose in range(3)]
     state = playing.state
     obs = world.observe(state)
-    action, memory = actor.act(playing.memory, obs, keys[_ACT])
-    after, reward, done = world.step(state, action, keys[_STEP])
+    made = actor.act(playing.memory, obs, keys[_ACT])
+    action, memory = acted(world, actor, playing.memory, made)
+    made = world.step(state, action, keys[_STEP])
+    after, reward, done = stepped(world, state, made)
     reward, done = jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool)
     next_obs = world.observe(after)
     last = done | (playing.age + 1 >= horizon)
     step = Step(obs, action, reward, next_obs, done, last)
-    memory = actor.learn(memory, step)
+    learnt = actor.learn(memory, step)
+    same_form(f'{who}.learn', 'memory', learnt, memory)
     fresh = world.begin(after, keys[_BEGIN])
+    same_form(f'{where}.begin', 'state', fresh, after)
     begun = jax.tree.map(lambda a, b: jnp.where(last, a, b), fresh, after)
     valid = playing.valid * _finite(obs, action, reward, next_obs)
     steps = Steps(
@@ -93,7 +104,7 @@ def unroll(
     )
     playing = _Playing(
       state=begun,
-      memory=memory,
+      memory=learnt,
       age=jnp.where(last, 0, playing.age + 1),
       episode=playing.episode + last,
       valid=valid,

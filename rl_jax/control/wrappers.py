@@ -28,6 +28,10 @@ class Wrapped(World):
     """The same as of the world."""
     return self.world.actions
 
+  def check(self) -> None:
+    """The same as of the world."""
+    self.world.check()
+
   def reset(self, key: Array) -> Any:
     """The same as of the world."""
     return self.world.reset(key)

@@ -29,6 +29,7 @@ from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
 from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
+from rl_jax.worlds.loved_motifs import LovedMotifs as LovedMotifs
 from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
@@ -45,6 +46,7 @@ from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
+from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

@@ -9,7 +9,7 @@ import pytest
 
 from rl_jax.control import actors, rows, worlds
 from rl_jax.control.base import Actor, Box, Discrete, World, declared
-from rl_jax.control.unroll import histories
+from rl_jax.control.unroll import histories, unroll
 
 
 @declared
@@ -110,6 +110,78 @@ class Outside(Line):
     return jnp.int32(7)
 
 
+class Widens(Line):
+  """Its state gets a further entry."""
+
+  def step(self, state, action, key):
+    state = {'place': jnp.zeros(1), 'next': jnp.zeros(1)}
+    return state, jnp.float32(0.0), jnp.bool_(False)
+
+
+class Rounds(Line):
+  def step(self, state, action, key):
+    state = {'place': state['place'].astype(jnp.int32)}
+    return state, jnp.float32(0.0), jnp.bool_(False)
+
+
+class Selects(Line):
+  def observe(self, state):
+    return state['place'][state['place'] > 0]
+
+
+class Loops(Line):
+  def step(self, state, action, key):
+    for _ in range(jnp.int32(state['place'][0])):
+      state = state
+    return state, jnp.float32(0.0), jnp.bool_(False)
+
+
+class NanLater(Line):
+  """The first step is finite, and the second one is not."""
+
+  def step(self, state, action, key):
+    state = {'place': jnp.where(state['place'] < 2, 5.0, jnp.nan)}
+    return state, jnp.float32(0.0), jnp.bool_(False)
+
+
+class NanRegret(Line):
+  def regret(self, state, action):
+    return jnp.float32(jnp.nan)
+
+
+class VectorRegret(Line):
+  def regret(self, state, action):
+    return state['place']
+
+
+class VectorDone(Line):
+  def step(self, state, action, key):
+    return state, jnp.float32(0.0), jnp.zeros(1, bool)
+
+
+class RandomReset(Line):
+  def reset(self, key):
+    return {'place': jnp.full(1, np.random.normal())}
+
+
+class RandomSize(Line):
+  def reset(self, key):
+    return {'place': jnp.zeros(np.random.randint(1, 10**6))}
+
+
+class NoSpace(Line):
+  observations = 1
+
+
+class ClassSpace(Line):
+  actions = Discrete
+
+
+class WrongBest(Line):
+  def optimal(self, state):
+    return state['place']
+
+
 @declared
 class Counter(Actor):
   """Alternates, by its memory."""
@@ -187,10 +259,23 @@ def test_the_good_ones_play():
     (Impure, 'Impure.step is not pure'),
     (Remembers, 'Remembers.observe is not pure'),
     (TwoResults, r'TwoResults.step: expected \(state, reward, done\)'),
-    (VectorReward, 'VectorReward.step: reward is float32'),
+    (VectorReward, r'VectorReward.step: reward has shape \(1,\)'),
     (FloatDone, 'FloatDone.step: done is float32.* expected a scalar bool'),
     (Wide, r'Wide.observe gave float32\[1\], which is not of Discrete'),
     (Outside, 'Outside.observe gave 7, which is not of'),
+    (Widens, 'Widens.step: the state became'),
+    (Rounds, r"Rounds.step: state\['place'\] became int32\[1\]"),
+    (Selects, 'Selects.observe reads values of the state'),
+    (Loops, 'Loops.step reads values of the state'),
+    (NanLater, r"NanLater.step: result\[0\]\['place'\] = .* is not finite"),
+    (NanRegret, 'NanRegret.regret: result = .* is not finite'),
+    (VectorRegret, r'VectorRegret.regret gave an array of shape \(1,\)'),
+    (VectorDone, r'VectorDone.step: done has shape \(1,\)'),
+    (RandomReset, 'RandomReset.reset is not pure'),
+    (RandomSize, 'RandomSize.reset is not pure'),
+    (NoSpace, r'NoSpace.observations = 1: expected Discrete\(n\) or Box'),
+    (ClassSpace, 'ClassSpace.actions = .*: expected Discrete'),
+    (WrongBest, r'WrongBest.optimal gave float32\[1\], which is not of'),
   ],
 )
 def test_worlds_are_refused(world, words):
@@ -212,6 +297,56 @@ def test_worlds_are_refused(world, words):
 def test_actors_are_refused(actor, words):
   with pytest.raises(ValueError, match=words):
     play(Line(), declared(actor)())
+
+
+class Swaps(Counter):
+  """The memory of a task is lost when it acts."""
+
+  def act(self, memory, obs, key):
+    return memory % 2, ()
+
+
+class Halves(Counter):
+  def learn(self, memory, step):
+    return memory / 2
+
+
+@pytest.mark.parametrize(
+  'world, actor, words',
+  [
+    (Grows, Counter, r"Grows.step: state\['place'\] became float32\[2\]"),
+    (Renames, Counter, 'Renames.begin: the state became'),
+    (TwoResults, Counter, r'TwoResults.step: expected \(state, reward, done'),
+    (VectorReward, Counter, r'VectorReward.step: reward has shape \(1,\)'),
+    (VectorDone, Counter, r'VectorDone.step: done has shape \(1,\)'),
+    (Line, Forgets, 'Forgets.learn: the memory became .*None'),
+    (Line, ForgetsToAct, r'ForgetsToAct.act: expected \(action, memory\)'),
+    (Line, Lists, r'Lists.learn: memory became float32\[2\]'),
+    (Line, Swaps, r'Swaps.act: the memory became PyTreeDef\(\(\)\)'),
+    (Line, Halves, r'Halves.learn: memory became float32\[\], and was int32'),
+    (Line, RealAction, r'RealAction.act gave float32\[\], which is not of'),
+  ],
+)
+def test_traced_histories_name_what_changes_its_form(world, actor, words):
+  """A program of the user traces `unroll` itself."""
+  made, played = declared(actor)(), declared(world)()
+  with pytest.raises(ValueError, match=words):
+    jax.jit(lambda key: unroll(played, made, key, 2, 3))(jax.random.key(0))
+
+
+def test_what_a_class_lacks_is_named():
+  @declared
+  class Empty(World):
+    pass
+
+  @declared
+  class Still(Actor):
+    pass
+
+  with pytest.raises(NotImplementedError, match='Empty.observations is missi'):
+    play(Empty(), Counter())
+  with pytest.raises(NotImplementedError, match='Still.act is missing'):
+    play(Line(), Still())
 
 
 def test_classes_that_are_not_declared_are_refused():
@@ -267,6 +402,16 @@ def test_rows_of_unequal_length_are_masked_or_refused():
     rows.joined([])
   with pytest.raises(ValueError, match='group_size = 3 does not divide 4'):
     rows.trajectories(world, steps, group_size=3)
+  with pytest.raises(ValueError, match=r'weight_B has shape \(2,\)'):
+    rows.trajectories(world, steps, weight_B=jnp.ones(2))
+  with pytest.raises(ValueError, match='Steps.next_obs of a step is None'):
+    rows.joined([parts[0], parts[1].replace(next_obs=None)])
+  wide = parts[1].replace(obs=jnp.zeros((2, 5, 3)))
+  with pytest.raises(ValueError, match=r'Steps.obs of a step is float32\[3\]'):
+    rows.joined([parts[0], wide])
+  single = jax.tree.map(lambda x: x[0], parts[0])
+  with pytest.raises(ValueError, match=r'Steps.reward has shape \(3,\)'):
+    rows.joined([parts[1], single])
 
 
 def test_rows_of_real_actions_are_refused():

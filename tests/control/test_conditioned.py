@@ -164,3 +164,30 @@ def test_the_actor_reads_what_training_reads():
 def test_sizes_are_checked():
   with pytest.raises(ValueError, match='Conditioned.window = 0'):
     Conditioned(model=MODEL, observations=1, actions=1, window=0)
+
+
+@pytest.mark.parametrize(
+  'sizes, words',
+  [
+    (
+      ((6, 12, 2), (6, 11, 2), (6, 12)),
+      r'Episodes.action has shape \(6, 11',
+    ),
+    (
+      ((6, 12, 2), (5, 12, 2), (6, 12)),
+      r'Episodes.action has shape \(5, 12',
+    ),
+    (((6, 12, 3), (6, 12, 2), (6, 12)), r'Episodes.obs has shape \(6, 12, 3'),
+    (((6, 12, 2), (6, 12, 2), (72,)), r'Episodes.returns has shape \(72,\)'),
+    (((6, 4, 2), (6, 4, 2), (6, 4)), 'episodes of 4 steps.*window = 5'),
+    (((6, 13, 2), (6, 13, 2), (6, 13)), 'episodes of 13 .* to horizon = 12'),
+  ],
+)
+def test_unequal_episodes_are_refused_when_they_are_traced(sizes, words):
+  """A gather would take other rows of a wrong length without a word."""
+  data = Episodes(*(jnp.zeros(size) for size in sizes))
+  params = LEARNER.init(jax.random.key(0))
+  with pytest.raises(ValueError, match=words):
+    jax.jit(lambda key: LEARNER.fit(params, data, None, key, 2))(
+      jax.random.key(0)
+    )

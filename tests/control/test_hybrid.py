@@ -11,7 +11,9 @@ from rl_jax.control.hybrid import Hybrid, Prompter
 from rl_jax.control.unroll import histories, unroll
 
 NODES, FEATURES, WIDTH = 5, 3, 8
-LEARNER = Hybrid(nodes=NODES, size=WIDTH, vector=FEATURES, width=8, rate=1e-2)
+LEARNER = Hybrid(
+  nodes=NODES, size=WIDTH + 1, vector=FEATURES, width=8, rate=1e-2
+)
 
 
 def world_of(number=6, seed=0):
@@ -48,13 +50,22 @@ def test_divergence_of_vectors_by_hand():
 
 
 def test_advantages_by_hand():
-  """E1: two steps, gamma .5, lambda .5."""
-  found = hybrid.advantages(
-    jnp.array([[1.0, 2.0]]), jnp.array([[3.0, 4.0]]), 0.5, 0.5
-  )
+  """E1: gamma .5, lambda .5; an end, and a last step that was cut."""
+  reward, value = jnp.array([[1.0, 2.0, 5.0]]), jnp.array([[3.0, 4.0, 1.0]])
+  after, ends = jnp.array([[4.0, 9.0, 6.0]]), jnp.array([[False, True, False]])
+  found = hybrid.advantages(reward, value, after, ends, (0.5, 0.5))
   np.testing.assert_allclose(
-    found[0], [1 + 2 - 3 + 0.25 * -2, 2 - 4], rtol=1e-6
+    found[0], [1 + 2 - 3 + 0.25 * -2, 2 - 4, 5 + 3 - 1], rtol=1e-6
   )
+
+
+def test_running_statistics_by_hand():
+  """E1: of both rows up to each step; one value is 0."""
+  found = hybrid.running(jnp.array([[1.0, 5.0], [3.0, 3.0]]))
+  np.testing.assert_allclose(
+    found, [[-1, 2 / 2**0.5], [1, 0]], rtol=1e-5, atol=1e-6
+  )
+  assert hybrid.running(jnp.array([[7.0]]))[0, 0] == 0
 
 
 def test_equal_members_have_no_penalty():
@@ -63,7 +74,8 @@ def test_equal_members_have_no_penalty():
     lambda x: jnp.stack([x] * 2), LEARNER.init(jax.random.key(0))
   )
   one = jax.tree.map(lambda x: x[0], same)
-  state = jax.random.normal(jax.random.key(1), (7, NODES, WIDTH))
+  state = jax.random.normal(jax.random.key(1), (7, NODES, WIDTH + 1))
+  state = state.at[..., -1].set(1.0)
   for penalty in LEARNER.penalties(one, same, state, jnp.float32(-1.0)):
     np.testing.assert_allclose(penalty, 0.0, atol=1e-6)
   other = jax.tree.map(lambda x: 300 * x, same)
@@ -79,7 +91,8 @@ def test_rewards_are_drops_of_the_loss():
   assert steps.done[:, NODES - 1].all()
 
   def loss(obs, label):
-    return world.head.loss(obs.reshape(NODES, WIDTH), label)
+    node_ND = obs.reshape(NODES, WIDTH + 1)[:, :WIDTH]
+    return world.head.loss(node_ND, jnp.ones(NODES), label)
 
   state = jax.vmap(lambda key: world.reset(jax.random.split(key, 3)[0]))(
     jax.random.split(jax.random.key(2), 9)
@@ -93,7 +106,9 @@ def test_rewards_are_drops_of_the_loss():
   # Without a prompt the network is the frozen one, in the next episode, too.
   plain = jax.vmap(world.frozen.embed)(
     world.graphs.adjacency_GNN, world.graphs.features_GNF
-  )[state.graph].reshape(9, -1)
+  )[state.graph]
+  plain = jnp.pad(plain, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
+  plain = plain.reshape(9, -1)
   np.testing.assert_allclose(steps.obs[:, 0], plain, rtol=1e-5, atol=1e-6)
   np.testing.assert_allclose(steps.obs[:, NODES], plain, rtol=1e-5, atol=1e-6)
   drops = -jnp.diff(jnp.array([0.9, 0.7, 0.75]))
@@ -184,6 +199,95 @@ def test_updates_end_at_the_limit():
     )
 
   assert gap(short, two) < gap(long, two)
+
+
+def smaller(world, nodes=(2, 5, 3, 5, 4, 1)):
+  """The world with graphs of unequal sizes, padded."""
+  data = world.graphs._replace(nodes_G=jnp.array(nodes))
+  real = data.real()
+  edges = data.adjacency_GNN * real[:, :, None] * real[:, None]
+  return world.replace(graphs=data._replace(adjacency_GNN=edges))
+
+
+def test_padding_changes_nothing():
+  """E1: a graph of 3 nodes among larger ones is as it is without padding."""
+  padded = smaller(world_of())
+  data, cut = padded.graphs, slice(3)
+  single = graphs.Graphs(
+    data.adjacency_GNN[2:3, cut, cut],
+    data.features_GNF[2:3, cut],
+    data.label_G[2:3],
+  )
+  bare = padded.replace(graphs=single)
+  key = jax.random.key(0)
+  state = padded.begin(padded.reset(key)._replace(graph=jnp.int32(2)), key)
+  other = bare.reset(key)
+  for node in (1, 4, 0):  # the second one is padding, which nobody prompts
+    vector = jnp.array([0.5, -1.0, 2.0])
+    x = graphs.place(jnp.int32(node), NODES)
+    state, reward, done = padded.step(state, jnp.append(x, vector), key)
+    seen = padded.observe(state).reshape(NODES, WIDTH + 1)
+    np.testing.assert_array_equal(seen[:, -1], [1, 1, 1, 0, 0])
+    assert not seen[3:].any()
+    if node == 4:
+      np.testing.assert_allclose(reward, 0.0, atol=1e-6)
+      assert not done
+      continue
+    x = graphs.place(jnp.int32(node), 3)
+    other, paid, _ = bare.step(other, jnp.append(x, vector), key)
+    np.testing.assert_allclose(reward, paid, rtol=1e-4, atol=1e-6)
+    whole = bare.observe(other).reshape(3, WIDTH + 1)
+    np.testing.assert_allclose(seen[:3], whole, rtol=1e-5, atol=1e-6)
+  assert done  # after as many steps as the graph has nodes
+
+
+def test_padding_is_never_chosen():
+  """E0: by members or their ensemble; updates are finite."""
+  world = smaller(world_of())
+  log_sd, entropy = jnp.float32(0.0), jnp.float32(0.01)
+  keys = jax.random.split(jax.random.key(2), 12)
+  for number in (1, 3):
+    actor = Prompter(learner=LEARNER, members=members(number), log_sd=log_sd)
+    steps = histories(world, actor, keys, 1, NODES)
+    real = steps.obs.reshape(12, NODES, NODES, WIDTH + 1)[..., -1]
+    node = world.node(steps.action[..., 0])
+    assert jnp.take_along_axis(real, node[..., None], axis=2).all()
+    # Episodes are as long as their graphs, and the next one follows at once.
+    count = real[:, 0].sum(axis=1).astype(int)
+    assert steps.done[jnp.arange(12), count - 1].all()
+  one = jax.tree.map(lambda x: x[0], members(1))
+  batch = LEARNER.batch(one, steps, log_sd)
+  start = one, LEARNER.optimizer.init(one)
+  new, _ = LEARNER.update(start, members(2), batch, log_sd, entropy)
+  assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(new))
+
+
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    ({'features_GNF': jnp.ones((5, NODES, 1))}, 'features_GNF has shape'),
+    ({'features_GNF': jnp.ones((6, 4, 1))}, 'features_GNF has shape'),
+    ({'label_G': jnp.full(6, jnp.nan)}, 'label_G has a number that is not'),
+    ({'nodes_G': jnp.array([1, 2])}, 'nodes_G has shape'),
+    (
+      {'nodes_G': jnp.array([1, 2, 3, 4, 5, 6])},
+      'nodes_G = .* expected 1 to 5',
+    ),
+    ({'nodes_G': jnp.ones(6, int)}, 'adjacency_GNN has an edge to padding'),
+    ({'adjacency_GNN': jnp.ones((6, 5))}, 'adjacency_GNN has shape'),
+    ({'adjacency_GNN': jnp.full((6, 5, 5), 0.5)}, 'adjacency_GNN has a number'),
+    (
+      {'adjacency_GNN': jnp.zeros((6, 5, 5)).at[0, 1, 2].set(1.0)},
+      'adjacency_GNN has an edge of one direction',
+    ),
+  ],
+)
+def test_graphs_of_unequal_fields_are_refused(change, message):
+  world, keys = world_of(), jax.random.split(jax.random.key(0), 2)
+  smaller(world).check()
+  world = world.replace(graphs=world.graphs._replace(**change))
+  with pytest.raises(ValueError, match=f'Graphs.{message}'):
+    histories(world, actors.Uniform(space=world.actions), keys, 1, NODES)
 
 
 def test_any_actor_of_a_box_prompts():

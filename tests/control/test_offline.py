@@ -142,6 +142,57 @@ def test_prdc_with_a_large_beta_is_td3_bc():
   close(fitted(small.replace(constraint=Nearest(beta=1e4))), fitted(small))
 
 
+@pytest.mark.parametrize('name', EVERY)
+def test_normalised_states_by_hand(name):
+  """E1: it learns as on data whose states are normalised by hand."""
+  data = toward_one()
+  data = data.replace(obs=100 * data.obs + 7, next_obs=100 * data.next_obs + 7)
+  mean, sd = data.obs.mean(axis=0)[None], data.obs.std(axis=0)[None] + 1e-3
+  by_hand = data.replace(
+    obs=(data.obs - mean) / sd, next_obs=(data.next_obs - mean) / sd
+  )
+  plain = EVERY[name].replace(width=16, batch=32)
+  learner = plain.replace(normalised=True)
+  found = jax.jit(lambda key: learner.fit(data, key, 6))(jax.random.key(2))[0]
+  made = jax.jit(lambda key: plain.fit(by_hand, key, 6))(jax.random.key(2))[0]
+  np.testing.assert_array_equal(found.params['states']['mean'], mean[0])
+  np.testing.assert_array_equal(found.params['states']['sd'], sd[0])
+  close({**found.params, 'states': None}, {**made.params, 'states': None})
+  np.testing.assert_allclose(
+    learner.mean(found.params, data.obs),
+    plain.mean(made.params, by_hand.obs),
+    rtol=1e-3,
+    atol=1e-4,
+  )
+  other = plain.mean(made.params, data.obs)  # as they are
+  assert jnp.abs(learner.mean(found.params, data.obs) - other).max() > 0.01
+
+
+def test_normalised_states_need_offline_data():
+  """The steps that follow online are normalised as the offline data were."""
+  world = worlds.PointMaze(goals=((2, 4),), start=None)
+  keys = jax.random.split(jax.random.key(0), 4)
+  steps = histories(world, actors.Uniform(space=world.actions), keys, 1, 8)
+  data = offline.data_set(steps)
+  learner = Offline(width=8, batch=8, normalised=True)
+  sizes = {'episodes': 2, 'horizon': 4}
+  with pytest.raises(ValueError, match='Offline.normalised = True needs'):
+    online.train(lambda _: world, learner, jax.random.key(1), **sizes)
+  begun = learner.fit(data, jax.random.key(2), 2)[0]
+  state, _ = online.train(
+    lambda _: world,
+    learner,
+    jax.random.key(1),
+    offline_start=(begun, data),
+    **sizes,
+  )
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    state.params['states'],
+    begun.params['states'],
+  )
+
+
 def test_a2pr_without_a_mask_is_td3():
   """E1: mask 0 leaves only Q; TD3+BC with a large alpha is close to it."""
   small = Offline(width=16, batch=32)
@@ -294,3 +345,31 @@ def test_pieces_that_do_not_fit_are_refused(fields, words):
   with pytest.raises(ValueError, match=words):
     Offline(**fields)
   assert isinstance(Offline().constraint, ToData)
+
+
+@pytest.mark.parametrize(
+  'change, words',
+  [
+    ({'next_obs': None}, 'next_obs has shape None, but there are 8 rewards'),
+    ({'next_obs': jnp.zeros((7, 1))}, r'next_obs has shape \(7, 1\)'),
+    ({'next_obs': jnp.zeros((8, 2))}, r'next_obs has shape \(8, 2\)'),
+    ({'action': jnp.zeros((9, 1))}, r'action has shape \(9, 1\)'),
+    ({'obs': jnp.zeros(8, int)}, r'obs is int32\[8\], expected rows of real'),
+    ({'action': jnp.zeros(8)}, r'action is float32\[8\], expected rows'),
+    ({'reward': jnp.zeros((8, 1))}, r'reward has shape \(8, 1\)'),
+    ({'done': jnp.zeros(())}, r'done has shape \(\)'),
+  ],
+)
+def test_sets_made_by_hand_are_refused_when_they_are_traced(change, words):
+  """A gather would take other rows of a wrong length without a word."""
+  data = toward_one(8).replace(**change)
+  with pytest.raises(ValueError, match=f'DataSet.{words}'):
+    jax.jit(lambda key: Offline().fit(data, key, 2))(jax.random.key(0))
+
+
+def test_sets_of_discrete_worlds_say_what_to_do():
+  world = worlds.DarkRoom(size=3)
+  keys = jax.random.split(jax.random.key(0), 2)
+  steps = histories(world, actors.Uniform(space=world.actions), keys, 1, 4)
+  with pytest.raises(ValueError, match='obs is int32.*space.features'):
+    offline.data_set(steps)

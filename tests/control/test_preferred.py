@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from rl_jax.control import preferred
 from rl_jax.control.preferred import Preferred, Segments
@@ -75,3 +76,22 @@ def test_equal_scores_are_no_pairs():
   start = learner.init(data, jax.random.fold_in(jax.random.key(1), 5))
   state, _ = learner.fit(data, 0 * sign, jax.random.key(1), 5)
   np.testing.assert_array_equal(state.w, start.w)
+
+
+@pytest.mark.parametrize(
+  'sizes, words',
+  [
+    (((6, 4, 2), (6, 3, 2), (6,)), r'Segments.action has shape \(6, 3, 2\)'),
+    (((6, 4, 2), (5, 4, 2), (6,)), r'Segments.action has shape \(5, 4, 2\)'),
+    (((6, 4), (6, 4, 2), (6,)), r'Segments.obs has shape \(6, 4\)'),
+    (((6, 0, 2), (6, 0, 2), (6,)), r'Segments.obs has shape \(6, 0, 2\)'),
+    (((6, 4, 2), (6, 4, 2), (5,)), r'score_N has shape \(5,\)'),
+  ],
+)
+def test_unequal_segments_are_refused_when_they_are_traced(sizes, words):
+  """A gather would take other rows of a wrong length without a word."""
+  obs, action, score = (jnp.zeros(size) for size in sizes)
+  with pytest.raises(ValueError, match=words):
+    jax.jit(lambda key: Preferred().fit(Segments(obs, action), score, key, 2))(
+      jax.random.key(0)
+    )

@@ -217,3 +217,14 @@ def test_fit_needs_its_number_of_steps():
       jax.random.key(0),
       OptimizerConfig(),
     )
+
+
+def test_longer_histories_than_the_cache_are_refused():
+  """They would overwrite its last place without a word."""
+  world = worlds.Bandit(arms=2)
+  model, params = policy(world)
+  actor = sequence.SequenceActor(
+    world=world, params=params, model=model, steps=6
+  )
+  with pytest.raises(ValueError, match='steps = 6, but the history has 8'):
+    histories(world, actor, keys(2), 2, 4)

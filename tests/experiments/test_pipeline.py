@@ -276,8 +276,8 @@ def write_recipe(path, stages):
 @pytest.mark.parametrize(
   'name',
   [
-    *('expert_iteration', 'fevo', 'iterative_dpo', 'mpo', 'okapi', 'pit'),
-    *('tulu3', 'veripo'),
+    *('expert_iteration', 'fevo', 'irft', 'iterative_dpo', 'mpo', 'okapi'),
+    *('pit', 'tulu3'),
   ],
 )
 def test_a_recipe_runs_small(name, tmp_path):

@@ -1,5 +1,7 @@
 """PMOE (L144): a point between a near small goal and a far large one."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -14,6 +16,7 @@ from rl_jax.types import Array
 STEPS, EPISODES, EPOCHS, SPEED = 8, 32, 5, 0.25
 GAMMA, LAMBDA, RATE = 0.99, 0.95, 3e-3
 RETURN, LARGE = 'return', 'episodes that end at the large goal'
+WEIGHT = 'largest weight of an expert at the start'
 ONE, FIVE, UNTAUGHT = 'one Gaussian', 'PMOE', 'router not taught'
 
 
@@ -72,7 +75,7 @@ def _advantages(steps: Steps, value_BT: Array) -> Array:
   return jax.lax.scan(back, start_B, delta_BT.T, reverse=True)[1].T
 
 
-def trained(mixture: Mixture, key: Array, updates: int):
+def trained(mixture: Mixture, key: Array, updates: int) -> Any:
   """Parameters after PPO on so many batches of episodes."""
   world, adam = TwoGoals(), optax.adam(RATE)
 
@@ -103,11 +106,13 @@ def trained(mixture: Mixture, key: Array, updates: int):
       moves, state = adam.update(grads, state, params)
       return (optax.apply_updates(params, moves), state), None
 
-    return jax.lax.scan(epoch, (params, state), jnp.arange(EPOCHS))[0], None
+    carry, _ = jax.lax.scan(epoch, (params, state), jnp.arange(EPOCHS))
+    return carry, None
 
-  params = mixture.init(jax.random.fold_in(key, updates))
-  start = params, adam.init(params)
-  return jax.lax.scan(one, start, jnp.arange(updates))[0][0]
+  first = mixture.init(jax.random.fold_in(key, updates))
+  start = first, adam.init(first)
+  (params, _), _ = jax.lax.scan(one, start, jnp.arange(updates))
+  return params
 
 
 def measure(key_S: Array, scale: float) -> Results:
@@ -120,21 +125,17 @@ def measure(key_S: Array, scale: float) -> Results:
   }
 
   def one(key: Array) -> dict[str, dict[str, Array]]:
-    found: dict[str, dict[str, Array]] = {
-      RETURN: {},
-      LARGE: {},
-      'largest weight of an expert at the start': {},
-    }
+    found: dict[str, dict[str, Array]] = {RETURN: {}, LARGE: {}, WEIGHT: {}}
     for name, mixture in arms.items():
       params = trained(mixture, key, updates)
       actor = MixtureActor(mixture=mixture, params=params)
       keys_B = jax.random.split(jax.random.fold_in(key, 1), 256)
       steps = policies.play(TwoGoals(), actor, keys_B, STEPS)
       weight_K = jnp.exp(mixture.weights(params, jnp.zeros(2)))
-      right_B = steps.next_obs[:, -1, 0] > 0.5
-      values = steps.reward.sum(axis=1).mean(), right_B.mean(), weight_K.max()
-      for metric, value in zip(found, values, strict=True):
-        found[metric][name] = value
+      right_B = steps.obs[:, -1, 0] > 0.5
+      found[RETURN][name] = steps.reward.sum(axis=1).mean()
+      found[LARGE][name] = right_B.mean()
+      found[WEIGHT][name] = weight_K.max()
     return found
 
   return policies.over_seeds(one, key_S)

@@ -128,7 +128,7 @@ def solved(world: tuple[Array, Array], policy_HSA: Array) -> Array:
   return jax.lax.scan(on, start_S, (kernel_HSAS, policy_HSA))[0][:2].sum()
 
 
-def _cloned(data: Transitions, shape: tuple[int, int, int]) -> Array:
+def _cloned(data: Transitions, shape: tuple[int, ...]) -> Array:
   """The shares of the actions in the data, [H, S, A]."""
   count = jnp.full(shape, 1e-3)
   place = jnp.arange(shape[0])[:, None], data.state, data.action
@@ -144,17 +144,15 @@ def measure(key_S: Array, scale: float) -> Results:
     lock_key, data_key, train_key = jax.random.split(key, 3)
     found = {}
     for horizon in HORIZONS:
-      *world, right_H2 = lock(lock_key, horizon, ACTIONS)
-      data = natural.play(
-        *world, recorded_policy(right_H2, ACTIONS), data_key, RECORDED
-      )
-      run = functools.partial(
-        trained, tuple(world), data, train_key, iterations
-      )
+      kernel_HSAS, reward_HSA, right_H2 = lock(lock_key, horizon, ACTIONS)
+      world = kernel_HSAS, reward_HSA
+      teacher_HSA = recorded_policy(right_H2, ACTIONS)
+      data = natural.play(*world, teacher_HSA, data_key, RECORDED)
+      run = functools.partial(trained, world, data, train_key, iterations)
       policy = {arm: jax.nn.softmax(run(arm)) for arm in (HYBRID, CRITIC, OWN)}
-      policy[CLONE] = _cloned(data, world[1].shape)
+      policy[CLONE] = _cloned(data, reward_HSA.shape)
       found[f'solved, {horizon} steps'] = {
-        arm: solved(tuple(world), x) for arm, x in policy.items()
+        arm: solved(world, x) for arm, x in policy.items()
       }
     return found
 

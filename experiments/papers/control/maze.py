@@ -96,12 +96,17 @@ def compared(
   return policies.over_seeds(one, key_S)
 
 
+def td3_bc() -> Offline:
+  """The learner that PRDC and A2PR change, with normalised states."""
+  return Offline(lag=LAG, gamma=GAMMA, normalised=True)
+
+
 def nearest(key_S: Array, scale: float) -> Results:
   """PRDC against TD3+BC on mixed data, with two values of beta."""
   updates = max(1, round(1500 * scale))
-  learners = {TD3_BC: Offline(lag=LAG, gamma=GAMMA)} | {
-    f'PRDC, beta {beta:g}': Offline(
-      lag=LAG, gamma=GAMMA, constraint=Nearest(beta=beta)
+  learners = {TD3_BC: td3_bc()} | {
+    f'PRDC, beta {beta:g}': dataclasses.replace(
+      td3_bc(), constraint=Nearest(beta=beta)
     )
     for beta in (2.0, 1000.0)
   }
@@ -114,12 +119,12 @@ def advantaged(key_S: Array, scale: float) -> Results:
   A tenth of alpha makes both constraints ten times as strong.
   """
   updates = max(1, round(1500 * scale))
-  td3_bc = Offline(lag=LAG, gamma=GAMMA)
-  a2pr = dataclasses.replace(td3_bc, constraint=Advantaged(mask=1.0))
+  base = td3_bc()
+  a2pr = dataclasses.replace(base, constraint=Advantaged(mask=1.0))
   learners = {
-    'TD3': dataclasses.replace(td3_bc, constraint=Free()),
-    TD3_BC: td3_bc,
-    f'{TD3_BC}, alpha 0.25': dataclasses.replace(td3_bc, alpha=0.25),
+    'TD3': dataclasses.replace(base, constraint=Free()),
+    TD3_BC: base,
+    f'{TD3_BC}, alpha 0.25': dataclasses.replace(base, alpha=0.25),
     'A2PR': a2pr,
     'A2PR, alpha 0.25': dataclasses.replace(a2pr, alpha=0.25),
   }

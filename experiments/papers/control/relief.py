@@ -26,8 +26,13 @@ ACCURACY, SHARE = 'accuracy on 400 graphs', 'share of nodes that are prompted'
 RELIEF, PLAIN, EVERY = 'RELIEF', 'frozen network', 'one vector on all nodes'
 RANDOM = 'random prompts'
 LEARNER = Hybrid(
-  nodes=NODES, size=WIDTH, vector=FEATURES, rate=2e-3, limit_node=0.01
+  nodes=NODES, size=WIDTH + 1, vector=FEATURES, rate=2e-3, limit_node=0.01
 )
+
+
+def real(label_G: Array) -> Array:
+  """Ones [G, N]: the graphs of this row have no padding."""
+  return jnp.ones((len(label_G), NODES))
 
 
 def part(data: Graphs, member: int) -> Graphs:
@@ -52,7 +57,7 @@ def prompted(
     assert steps.next_obs is not None
     chosen_T = world.node(steps.action[:, 0])
     share = jax.nn.one_hot(chosen_T, NODES).max(axis=0).mean()
-    return steps.next_obs[-1].reshape(NODES, WIDTH), share
+    return steps.next_obs[-1].reshape(NODES, WIDTH + 1)[:, :WIDTH], share
 
   keys = jax.random.split(key, data.label_G.shape[0])
   node_GND, share_G = jax.vmap(one)(data, keys)
@@ -64,7 +69,9 @@ def fitted(head: Head, opt: Any, node_GND: Array, label_G: Array):
 
   def one(state: Any, _: None) -> tuple[Any, None]:
     head, opt = state
-    grads = jax.grad(lambda x: x.loss(node_GND, label_G).mean())(head)
+    grads = jax.grad(lambda x: x.loss(node_GND, real(label_G), label_G).mean())(
+      head
+    )
     moves, opt = optax.adam(HEAD_RATE).update(grads, opt)
     return (optax.apply_updates(head, moves), opt), None
 
@@ -73,7 +80,7 @@ def fitted(head: Head, opt: Any, node_GND: Array, label_G: Array):
 
 def accuracy(head: Head, node_GND: Array, label_G: Array) -> Array:
   """The share of graphs whose label is more likely than the other."""
-  return ((head.logit(node_GND) > 0) == (label_G > 0)).mean()
+  return ((head.logit(node_GND, real(label_G)) > 0) == (label_G > 0)).mean()
 
 
 def probed(
@@ -103,7 +110,7 @@ def with_vector(
     head, vector_F = both
     features_GNF = data.features_GNF + vector_F[None, None]
     node_GND = jax.vmap(frozen.embed)(data.adjacency_GNN, features_GNF)
-    return head.loss(node_GND, data.label_G).mean()
+    return head.loss(node_GND, data.real(), data.label_G).mean()
 
   def one(state: Any, _: None) -> tuple[Any, None]:
     both, opt = state

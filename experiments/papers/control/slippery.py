@@ -5,6 +5,8 @@ others. On the lake every factor moves in a ball of the same radius; in the
 linear world only that of the risky way does.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -79,7 +81,7 @@ def learned(
     return iteration.episode(memory, kernel_SAS, jnp.int32(0), now), None
 
   memory, _ = jax.lax.scan(one, memory, jnp.arange(episodes))
-  return iteration.replace(bonus=0.0).plan(memory)[0]
+  return dataclasses.replace(iteration, bonus=0.0).plan(memory)[0]
 
 
 def _on_lake(key: Array, episodes: int) -> dict[str, dict[str, Array]]:

@@ -102,7 +102,7 @@ _PREFERENCES = (
   *('hypo', 'ipo', 'kto', 'ln_dpo', 'mpo_losses', 'nca', 'orpo', 'd2po'),
   *('reward_augmented_dpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo'),
   *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model'),
-  *('gc_reward_model', 'process_reward_model'),
+  *('gc_reward_model', 'process_reward_model', 'reaction_model'),
 )
 # Constants of the papers that do nothing in responses as short as these.
 _SETS = {
