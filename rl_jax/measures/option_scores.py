@@ -198,7 +198,8 @@ def accuracies(
   """1 where the chosen option is right, else 0, [n] by the names above.
 
   logp_NG: NaN where a prompt has fewer options. A log-likelihood that is not
-  finite is never chosen, and of equal numbers the first one is.
+  finite is never chosen, and of equal numbers the first one is; where none is
+  finite, no option is chosen.
   """
   found = {}
   for name, length in _LENGTHS.items():
@@ -207,6 +208,7 @@ def accuracies(
       sums = row[: len(own)].astype(np.float64)
       lengths = [length(option.text, ids) for option, ids in own]
       scores = np.where(np.isfinite(sums), sums / lengths, -np.inf)
-      right.append(float(own[int(np.argmax(scores))][0].right))
+      best = int(np.argmax(scores))
+      right.append(float(np.isfinite(scores[best]) and own[best][0].right))
     found[name] = np.asarray(right)
   return found
