@@ -3,6 +3,8 @@
 python -m experiments.evaluate --checkpoint=runs/grpo
 python -m experiments.evaluate --checkpoint=smollm2 --data=problems.jsonl
   --question='{input}' --answer='{target}' --num_samples=8 --limit=100
+python -m experiments.evaluate --checkpoint=smollm2 --data=choices.jsonl
+  --options=choices --template='Question: {question} Answer:'
 python -m experiments.evaluate --checkpoint=models/Qwen2.5-Math-1.5B-Oat-Zero
   --paper=dr_grpo
 
@@ -17,7 +19,9 @@ answer forms (also for other data), response limit, stop texts, sampling
 in the configuration of --data. --set=PATH=LITERAL changes any other field, for
 example mesh.fsdp or task.template.arguments. pass_at_k is the unbiased
 estimator; responses that could not be judged are counted by reward_errors and
-in no mean. --paper is a recipe, whose benchmarks, prompt, grader and decoding
+in no mean. With --options nothing is sampled: acc, acc_per_character and the
+others of measures.option_scores say how often the right option is the likeliest
+one. --paper is a recipe, whose benchmarks, prompt, grader and decoding
 are those of the evaluation; --row one of its rows, --set changes fields, and no
 other flag of an evaluation counts. A number that is not finite is null: JSON
 has no NaN. --out has the outcome of each row, for intervals; --texts the greedy
@@ -144,7 +148,9 @@ def _config():
 
 
 def _settings(config):
-  """Returns how the responses of a set are made."""
+  """Returns how the responses of a set are made, or options compared."""
+  if config.evaluation.options:
+    return {'options': True, 'max_option_tokens': evaluated_tokens(config)}
   return {
     'max_new_tokens': evaluated_tokens(config),
     'temperature': sampling_of(config).temperature,

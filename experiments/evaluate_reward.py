@@ -79,6 +79,7 @@ _BATCH = flags.DEFINE_integer(
 _SCORES_OUT = flags.DEFINE_string(
   'scores_out', None, 'JSONL file for the rows with their scores.'
 )
+_OUT = flags.DEFINE_string('out', None, 'JSON file of what is printed.')
 _STEPS = flags.DEFINE_bool(
   'steps', False, 'Rows are {problem, steps, label} of ProcessBench.'
 )
@@ -123,13 +124,18 @@ def main(argv):
     if _STEPS.value:
       raise ValueError('--scores_out is of comparisons, not for --steps')
     outputs.check_file('scores_out', _SCORES_OUT.value)
+  if _OUT.value is not None:
+    outputs.check_file('out', _OUT.value)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   evaluate = by_steps if _STEPS.value else by_comparisons
   with jax.set_mesh(mesh):
     loaded = policy_lib.load_checkpoint(_MODEL.value, mesh)
     if not loaded[0].value_head and not _STEP_LABELS.value:
       raise ValueError(f'--reward_model={_MODEL.value} has no value head')
-    print(json.dumps(outputs.finite(evaluate(loaded)), indent=2))
+    found = outputs.finite(evaluate(loaded))
+  if _OUT.value is not None:
+    outputs.write_json(_OUT.value, found)
+  print(json.dumps(found, indent=2))
 
 
 def by_comparisons(loaded) -> dict[str, Any]:

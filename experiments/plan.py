@@ -21,11 +21,17 @@ GB. XLA has no bfloat16 arithmetic on CPU: there temporaries and bytes of
 collectives are those of float32, up to twice what an accelerator needs, and an
 all-reduce followed by a slice does not become a reduce-scatter, with half the
 bytes.
+
+A recipe whose recorded rows are not here is planned with rows that are written
+by hand: arrays have the limits of the configuration, whatever rows say.
 """
 
+import atexit
 import dataclasses
 import json
 import math
+import os
+import tempfile
 
 from absl import app, flags
 import jax
@@ -33,6 +39,7 @@ import jax
 from experiments.flags import configuration, outputs
 from experiments.flags.fields import once
 from experiments.papers import recipe as recipe_lib
+from experiments.papers import settings, tiny
 from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
 from rl_jax.planning import (
@@ -45,6 +52,7 @@ from rl_jax.planning import (
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
+from rl_jax.tasks import PreferenceRows
 
 _TARGET = flags.DEFINE_string(
   'target', None, f'Accelerators to compile for: {targets.FORM}.'
@@ -152,7 +160,34 @@ def chosen_config():
     )
   row = _ROW.value or recipe_lib.first_row(_PAPER.value)
   config = recipe_lib.experiment(_PAPER.value, row)
-  return configuration.changed(config, once(flags.FLAGS.set))
+  config = configuration.changed(config, once(flags.FLAGS.set))
+  return with_rows(config, recipe_lib.load(_PAPER.value))
+
+
+def with_rows(
+  config: config_lib.ExperimentConfig, recipe: recipe_lib.Recipe
+) -> config_lib.ExperimentConfig:
+  """The configuration of recorded rows, on rows by hand if its file is missing.
+
+  They are repeated, so that they fill a batch of training and one held out.
+  """
+  _, own = settings.rows_of(config.task)
+  wanted = config.rollout.recorded_prompts
+  if not (wanted and isinstance(own, PreferenceRows)):
+    return config
+  if os.path.exists(own.path):
+    return config
+  folder = tempfile.TemporaryDirectory()
+  atexit.register(folder.cleanup)
+  file = tiny.write_data(recipe, folder.name)[tiny.source_of(recipe, own)]
+  with open(file, encoding='utf-8') as rows:
+    text = rows.read()
+  times = 1 + (wanted + own.num_validation) // text.count('\n')
+  with open(file, 'w', encoding='utf-8') as rows:
+    rows.write(text * times)
+  print(f'{own.path} is not here: planned with rows written by hand.\n')
+  task = settings.with_rows(config.task, path=file)
+  return dataclasses.replace(config, task=task)
 
 
 def _stated():

@@ -23,6 +23,10 @@ first response counts. --rule gives each row a score:
   spread          how far apart the outcomes of the samples in --outcomes are,
                   of which the same program writes several for each row: largest
                   less least, or by --measure (eva)
+  deficiency      the share of wrong samples in --outcomes, and among rows with
+                  as many the loss of the response under --model (iRFT)
+  unsolved        keeps every row with a wrong sample in --outcomes; --keep is
+                  the share of the others, which --seed draws (VerIPO: 0.2)
 --keep is a share below 1 or a number of rows, --part which of them. Rows are
 written as they were, in their order, with --draw drawn with probability score /
 sum of the scores in place of the best; --scores_out has {row, score, kept} of
@@ -61,6 +65,8 @@ _NEEDS = {
   'weight_change': ('model',),
   'reward': ('reward', 'responses'),
   'spread': ('outcomes',),
+  'deficiency': ('outcomes', 'model'),
+  'unsolved': ('outcomes',),
 }
 _INPUTS = (
   *('model', 'conditional', 'difficulty', 'reward', 'responses', 'outcomes'),
@@ -113,15 +119,11 @@ def main(argv):
   task = PreferenceRows(path=_DATA.value, max_row_bytes=_MAX_ROW_BYTES)
   count = number(_KEEP.value, len(records))
   score_N = scores(task, records)
-  if _DRAW.value:
-    rng = np.random.default_rng(_SEED.value)
-    kept = row_selection.drawn(score_N, count, rng).tolist()
-  else:
-    kept = row_selection.keep(score_N, count, _PART.value).tolist()
+  kept = chosen(score_N, count)
   outputs.write_rows(_OUT.value, (records[row] for row in kept))
-  chosen = set(kept)
+  stays = set(kept)
   lines = [
-    {'row': row, 'score': float(x), 'kept': row in chosen}
+    {'row': row, 'score': float(x), 'kept': row in stays}
     for row, x in enumerate(score_N)
   ]
   if _SCORES_OUT.value:
@@ -141,6 +143,16 @@ def main(argv):
     about |= {name: described(records, name)}
     about |= {f'{name}_kept': described(own, name)}
   print(json.dumps(outputs.finite(about)))
+
+
+def chosen(score_N: np.ndarray, count: int) -> list[int]:
+  """The rows that are kept, in their order; count: by --keep of all of them."""
+  rng = np.random.default_rng(_SEED.value)
+  if _RULE.value == 'unsolved':
+    return row_selection.unsolved(score_N, _KEEP.value, rng).tolist()
+  if _DRAW.value:
+    return row_selection.drawn(score_N, count, rng).tolist()
+  return row_selection.keep(score_N, count, _PART.value).tolist()
 
 
 def described(records: Sequence[dict[str, Any]], name: str) -> Any:
@@ -167,6 +179,14 @@ def check_flags() -> None:
     if path is not None:
       outputs.check_file(flag, path)
       outputs.check_not_source('data', _DATA.value, path)
+  if rule == 'unsolved' and (
+    _DRAW.value or _PART.value != 'highest' or _KEEP.value >= 1
+  ):
+    raise ValueError(
+      f'--rule=unsolved with --keep={_KEEP.value}, --part={_PART.value}, '
+      f'--draw={_DRAW.value}: --keep is a share below 1, without parts or '
+      'draws'
+    )
   if _DRAW.value and _PART.value != 'highest':
     raise ValueError(f'--draw with --part={_PART.value}: it has no parts')
   if _OUT.value == _SCORES_OUT.value:
@@ -211,7 +231,10 @@ def scores(task: PreferenceRows, records: list[dict[str, Any]]) -> np.ndarray:
   if rule == 'random':
     return np.random.default_rng(_SEED.value).random(count)
   if rule == 'spread':
-    return spreads(flags.FLAGS.outcomes, count)
+    outcome_NK = outcomes(flags.FLAGS.outcomes, count)
+    return row_selection.informativeness(outcome_NK, _MEASURE.value)
+  if rule == 'unsolved':
+    return row_selection.wrong_shares(outcomes(flags.FLAGS.outcomes, count))
   if rule == 'reward':
     return rewards(task, flags.FLAGS.reward, flags.FLAGS.responses)
   if rule in ('length', 'joint_rank'):
@@ -245,9 +268,10 @@ def field(records: list[dict[str, Any]], name: str) -> np.ndarray:
   return np.array(found)
 
 
-def spreads(path: str, total: int) -> np.ndarray:
-  """The spread of the outcomes of each row in a file of `evaluate --out`.
+def outcomes(path: str, total: int) -> np.ndarray:
+  """The outcomes of the samples of each row in a file of `evaluate --out`.
 
+  Float64 [N, K], NaN where a sample was not judged.
   Raises: ValueError if it has no samples of every row.
   """
   with open(path) as file:
@@ -258,8 +282,9 @@ def spreads(path: str, total: int) -> np.ndarray:
       f'--outcomes={path} has samples of {count} rows, --data {total} rows: '
       'evaluate all of them (--limit) with --num_samples'
     )
-  outcomes = [[np.nan if x is None else x for x in own] for own in samples]
-  return row_selection.informativeness(np.array(outcomes), _MEASURE.value)
+  return np.array(
+    [[np.nan if x is None else x for x in own] for own in samples]
+  )
 
 
 def rewards(task: PreferenceRows, function: str, path: str) -> np.ndarray:
@@ -304,6 +329,11 @@ def model_scores(task: PreferenceRows, rule: str) -> np.ndarray:
       )
   if rule == 'loss':
     return found[0]['nll']
+  if rule == 'deficiency':
+    wrong_N = row_selection.wrong_shares(
+      outcomes(flags.FLAGS.outcomes, task.num_prompts('train'))
+    )
+    return row_selection.deficiency(wrong_N, found[0]['nll'])
   if rule == 'loss_reduction':
     return found[0]['nll'] - found[1]['nll']
   changes = row_selection.weight_changes(

@@ -36,8 +36,11 @@ class EvaluationConfig:
     split: None: these sets only.
   averages: `tasks.SetAverage`s over sets; metrics evaluation/average/NAME.
   greedy: False: no greedy responses, only num_samples drawn ones.
+  options: True: no responses; the options of the rows (tasks.ChoiceRows)
+    are compared by log-likelihood (measures.option_scores: acc,
+    acc_per_character and others), of max_response_tokens each at most.
   intervals: adds the ends NAME_low and NAME_high of 95% intervals of pass_at_1,
-    avg_at_k and pass_at_j over problems (measures.by_problem).
+    avg_at_k, pass_at_j and acc over problems (measures.by_problem).
   sample: False: no responses, only losses of recorded rows of the split, which
     runs on such rows (rollout.recorded_prompts) evaluate in any case.
   null is what the rollout does: its temperature, the transforms of the method,
@@ -64,6 +67,7 @@ class EvaluationConfig:
   sets: tuple[Any, ...] = ()
   averages: tuple[Any, ...] = ()
   greedy: bool = True
+  options: bool = False
   intervals: bool = False
   temperature: float | None = ranged(None, 0.0, open_low=True)
   top_k: int | None = ranged(None, 1)
@@ -83,6 +87,8 @@ class EvaluationConfig:
     if self.split is not None:
       own[''] = split
     for name, one in own.items():
+      if one.get('options', self.options):
+        continue
       greedy = one.get('greedy', self.greedy)
       if not (greedy or one.get('num_samples', self.num_samples)):
         raise ValueError(
@@ -107,10 +113,17 @@ class EvaluationConfig:
     for one in self.sets:
       alone = {'split': one.split, 'sets': (), 'averages': (), 'consensus': ()}
       found[one.name] = dataclasses.replace(self, **{**alone, **one.settings})
+    for name, one in found.items():
+      if one.options and (one.greedy or one.num_samples):
+        found[name] = dataclasses.replace(one, greedy=False, num_samples=0)
     return found
 
   def accuracies(self) -> tuple[str, ...]:
-    """The accuracies of the split: pass_at_1, avg_at_k, pass_at_j."""
+    """The accuracies of the split: pass_at_1, avg_at_k, pass_at_j, or those of
+    options.
+    """
+    if self.options:
+      return evaluation_set.OPTION_ACCURACIES
     k, found = self.num_samples, ['pass_at_1'] * self.greedy
     if k:
       found.append(f'avg_at_{k}')

@@ -11,7 +11,8 @@ Defaults: beta 0.1, PUCT with w 1 and lengths to the power 1.25, gamma 1, depth
   iterations, 2 children; here rollout.group_size children). Steps are spans of
   tokens: --set=method.rollout.step_tokens=6. mcts_dpo@hard believes all labels
   (the release's switch); mcts_dpo@leaves draws the tree of SPO and compares the
-  mean rewards of the leaves below siblings.
+  mean rewards of the leaves below siblings; mcts_dpo@likely adds the likelihood
+  of the best of them (iRFT).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=ConfidentSigmoid(), coef=1.0); TokenMean(); SearchPairs();
   TreeSearch(expansions=7, step_tokens=30, iterations=4, moves=8, depth=3,
@@ -39,12 +40,17 @@ from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.rollouts.wrappers import TreeSearch
 
 _LINK = 'losses.PairLoss.link=Sigmoid()'
+_LEAVES = (
+  *('losses.PairLoss=null', 'pairs=null'),
+  'losses+=TreeSiblings(loss=PairLoss(score=LogRatio(), link=Sigmoid()))',
+  'rollout=SegmentTree(threshold=1.0)',
+)
 VARIANTS = {
   'hard': (_LINK,),
-  'leaves': (
-    *('losses.PairLoss=null', 'pairs=null'),
-    'losses+=TreeSiblings(loss=PairLoss(score=LogRatio(), link=Sigmoid()))',
-    'rollout=SegmentTree(threshold=1.0)',
+  'leaves': _LEAVES,
+  'likely': (
+    *_LEAVES,
+    'losses+=TreeSiblings(loss=ChosenLikelihood(coef=0.1))',
   ),
 }
 

@@ -11,8 +11,9 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   HintGuided(solved_above=0.5, always=True, corrected=False)
 Headline: ClevrPolicy-M 80.8 (GRPO) to 84.7, ClevrPolicy-T 55.9 to 65.9.
 Evidence: reconstructed from notes on the objective; no code seen.
-Paper and code: not compared. The third stage of TriMPI only; before it come
-  pretraining and supervised training on texts with the policy. Ratios are 1
+Paper and code: not compared. The third stage of TriMPI; before it come
+  pretraining and supervised training on texts with the policy (the pipeline
+  policy_rollout has the first). Ratios are 1
   before the first step, though half of the rows have another sampler: this
   bias is the paper's; policy_rollout@corrected has the ratio of Guide-GRPO.
 Command: python -m experiments.train --config=configs/worlds/chain.py

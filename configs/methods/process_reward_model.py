@@ -8,7 +8,10 @@ Defaults: hard labels, threshold 0, steps after the first wrong one left out
   (paper); its head has two layers: --set=model.value_layers=2. Labels by Monte
   Carlo, by a judge and by both: experiments.papers.worlds.step_labels. F1 of
   the first error and the best of n: experiments.evaluate_reward --steps.
-Pieces: StepLabels(kind='hard', threshold=0.0, truncate=True); TokenMean()
+  process_reward_model@every_token is the model of OPRM: all tokens of a step
+  have its label, and steps after a wrong one count.
+Pieces: StepLabels(kind='hard', threshold=0.0, truncate=True,
+  every_token=False); TokenMean()
 Headline: unverified.
 Evidence: read in paper (by a digest).
 Measured: on the start of configs/worlds/chain.py, 2,400 responses of 600
@@ -29,6 +32,12 @@ from rl_jax.pieces import losses
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'reward_model'  # what influence compares it with
+VARIANTS = {
+  'every_token': (
+    'losses.StepLabels.every_token=True',
+    'losses.StepLabels.truncate=False',
+  )
+}
 
 
 def get_method() -> Method:

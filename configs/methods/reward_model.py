@@ -24,6 +24,8 @@ reward_model@meta, @soft and @contrast are of Wang et al., too, reconstructed: a
 gradient at parameters that separate samples of a policy (MetaRM; rows with
 `samples`), labels that are as sure as sigmoid of that difference of means, and
 features of a response that are alike under noise.
+reward_model@strength is MAPL's, reconstructed: pairs with a larger gap of the
+rewards of the data have a larger difference of scores.
 """
 
 from rl_jax.method import Method
@@ -43,6 +45,7 @@ VARIANTS = {
     'losses.CenteredScores=null',
   ),
   'contrast': ('losses+=FeatureContrast()',),
+  'strength': ('losses+=StrengthOrder(score=FinalValue())',),
 }
 
 

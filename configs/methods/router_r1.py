@@ -13,7 +13,8 @@ Pieces: CostReward(alpha=0.6, window=1000); GAE(gamma=1.0, lam=0.95);
 Headline: above routing baselines on 7 QA sets (paper, unverified).
 Evidence: verified in code (qa_em.py, by digest).
 Paper and code: a wrong answer earns nothing by being cheap. In the code a text
-  of a wrong form has -1; here that is left to the task's reward.
+  of a wrong form has -1; router_r1@gated has that where a task counts what is
+  malformed, as configs/worlds/priced_tools.py, whose tools have two prices.
 Command: python -m experiments.train --config=configs/worlds/calculator.py
   --method=router_r1 --set=model.value_head=True
 """
@@ -23,6 +24,7 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
+VARIANTS = {'gated': ("shaping.CostReward.malformed='malformed'",)}
 
 
 def get_method() -> Method:

@@ -6,9 +6,9 @@ Change: against online DPO, samples are ranked by the outcome and then by a
   process score; pairs of equal outcome weigh the difference of their process
   scores.
 Defaults: beta 0.1 (of DPO; unverified there). The process score is a reward
-  component, here the format; that of a process model is one by name. Its
-  generative process model, which is trained between rounds, is not part of the
-  method here.
+  component, here the format; that of a process model is one by name. With a
+  generative process model that is trained between rounds:
+  configs/pipelines/step_orlm.py.
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=Sigmoid(label_smoothing=0.0, gamma=0.0), coef=1.0); TokenMean();
   OutcomeThenProcess(outcome='outcome', process='format')

@@ -3,10 +3,10 @@
 The reward has the dense potential; --set="task.reward_weights={'outcome': 1.0}"
 is sparse. A curriculum of forms that are filled in part: --method=mopps
 --set='task.filled=(0.9,0.5,0.0)'.
-Of Gur et al., "Learning to Navigate the Web", two networks are absent: QWeb's
-Q-function, and INET, which writes the instruction for a page that random
-actions reached (experiments.papers.episodes.relabelled_forms does so by rule,
-for cloning).
+Of Gur et al., "Learning to Navigate the Web", QWeb's Q-function is absent.
+Their second network, INET, which writes the instruction for a page that random
+actions reached, is in configs/pipelines/inet.py;
+experiments.papers.episodes.relabelled_forms does so by rule, for cloning.
 Command: python -m experiments.train --config=configs/worlds/web_form.py
   --method=turn_rloo --workdir=runs/form
 Cost: about 4 minutes on 2 CPU cores.

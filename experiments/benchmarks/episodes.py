@@ -30,7 +30,6 @@ from experiments.benchmarks import episodes_simulation as simulation
 from experiments.benchmarks import traces
 from experiments.benchmarks.episodes_simulation import Cell, Data, Load, Policy
 from rl_jax.config import EvaluationConfig, ExperimentConfig, GuardConfig
-from rl_jax.decoding.slot_decode import BURST
 from rl_jax.episodes import timeline
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.learning.optimizers import OptimizerConfig
@@ -313,13 +312,15 @@ def cell_of(run: Played, load: Load, way: Way) -> Cell:
     steps = len(turns) * load.tokens
     return Cell(sum(s.seconds for s in turns) / steps, 0.0, 0.0, train)
   bursts = [s for s in spans if s.name == 'burst']
-  plain = [s.seconds for s in bursts if not s.args['observations']]
+  bursts = [s for s in bursts if s.args['steps']]
   fed = [s for s in bursts if s.args['observations']]
-  burst = float(np.median(plain)) if plain else min(s.seconds for s in fed)
-  more = sum(s.seconds - burst for s in fed)
+  plain = [s for s in bursts if not s.args['observations']]
+  each = [s.seconds / s.args['steps'] for s in plain or fed]
+  step = float(np.median(each)) if plain else min(each)
+  more = sum(s.seconds - step * s.args['steps'] for s in fed)
   count = sum(s.args['observations'] for s in fed)
   feed = max(0.0, more / (max(count, 1) * SAID))
-  return Cell(burst / BURST, 0.0, feed, train)
+  return Cell(step, 0.0, feed, train)
 
 
 def _shares(run):

@@ -14,8 +14,8 @@ Nothing is trained. Prints a JSON line.
             --slots slots: --few episodes and then --episodes. rate_ratio:
             tokens a second of the many over those of the few. memory_gb: what
             the process grows by while they are played, beside the keys and
-            values, ids and log-probs that are planned for them; kb_a_token: of
-            keys and values.
+            values, ids, log-probs and records that are planned for them;
+            kb_a_token: of keys and values.
 """
 
 import argparse
@@ -55,6 +55,7 @@ from rl_jax.tasks.environments.base import AsyncEnvironment
 from rl_jax.verification.sessions import SessionPool
 
 PROMPT, GROUP = 32, 8
+RECORD = 2800  # bytes of Python objects that keep a turn, by tracemalloc
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,6 +262,7 @@ def live(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
     places = groups * PROMPT + batches.rows * batches.response
     # Ids, kinds, masks, log-probs and marks of a row, before and after.
     planned = places * token + batches.rows * batches.response * 4 * 10
+    planned += batches.rows * task.turns * RECORD
     found[f'{count} episodes'] = {
       'seconds': seconds,
       'tokens_a_second': rates[-1],

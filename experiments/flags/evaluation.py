@@ -19,11 +19,12 @@ from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import (
   ChatTemplate,
+  ChoiceRows,
   PlainTemplate,
   QuestionAnswer,
   RewardFunctions,
 )
-from rl_jax.tasks.rows import is_source
+from rl_jax.tasks.rows import is_source, only_field
 
 # Without a run or a configuration that says otherwise.
 NEW_TOKENS, PROMPT_TOKENS = 64, 512
@@ -33,6 +34,7 @@ _ROWS = (
   'folders of Parquet files or of `datasets.save_to_disk`, and tfds:NAME'
 )
 _PROMPTS = ('template', 'chat', 'prefill')
+_OF_OPTIONS = ('question', 'extract', 'bad_rows')
 
 
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
@@ -46,6 +48,12 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
   string('split', 'test', 'Split of the task.')
   string('question', None, 'Of a row: {question} or {prompt}, or as the run.')
   string('answer', None, "Of a row: {answer}; '' for none, or as the run.")
+  text = (
+    'Of a row: field with a list of options, or fields a,b,c with one each;'
+  )
+  text += ' --answer is the field with the place or letter of the right one, or'
+  text += " '' for the first. Options are compared by log-likelihood."
+  string('options', None, text)
   string('gold', None, "'hash' for GSM8K's ####; whole, or as the run.")
   string('template', None, 'Of the prompt: {question}, or as the run has it.')
   text = 'Apply the chat template to the prompt.'
@@ -91,6 +99,7 @@ def from_flags(
     evaluation=_given(
       EvaluationConfig(
         split=values.split,
+        options=own.options or values.options is not None,
         num_prompts=values.limit,
         num_samples=values.num_samples,
         batch_prompts=values.batch_prompts,
@@ -123,6 +132,13 @@ def from_flags(
 
 def _with_task(run, values):
   """The run, the configuration of --data, or one of the library's defaults."""
+  if values.options is not None and not (
+    values.data and is_source(values.data)
+  ):
+    raise ValueError(
+      f'--options={values.options} are fields of rows: give --data=FILE; of a '
+      'configuration whose task has options: --set=evaluation.options=True'
+    )
   data, method = values.data, configuration.load_method('reinforce')
   if data is None:
     if run is None:
@@ -136,7 +152,10 @@ def _with_task(run, values):
       named = dataclasses.replace(run, verifier=named.verifier, rollout=rollout)
     return dataclasses.replace(named, task=task)
   own = None if run is None else run.task
-  task = _changed_task(_of_data(own, {values.split: data}), values)
+  if values.options is not None:
+    task = _of_options(own, {values.split: data}, values)
+  else:
+    task = _changed_task(_of_data(own, {values.split: data}), values)
   if run is None:
     rollout = RolloutConfig(
       max_prompt_tokens=PROMPT_TOKENS, max_response_tokens=NEW_TOKENS
@@ -161,6 +180,35 @@ def _of_data(own, sources):
   return dataclasses.replace(
     own, sources=sources, hold_out='none', num_validation=0, num_test=0
   )
+
+
+def _of_options(own, sources, values):
+  """The task of data with options, in the prompt of a run on questions."""
+  for name in ('gold', 'verifier'):
+    if values[name].value is not None:
+      raise ValueError(f'--{name} is not of --options, which are compared')
+  names = tuple(values.options.split(','))
+  answer = '{answer}' if values.answer is None else values.answer
+  gold = only_field(answer) if answer else ''
+  if gold is None:
+    raise ValueError(
+      f'--answer={answer}: with --options it is one field, as {{answer}}, or '
+      "'' where the first option is right"
+    )
+  template = PlainTemplate('{question}')
+  prompt = {name: values[name].value for name in _PROMPTS}
+  prompt = {k: v for k, v in prompt.items() if v is not None}
+  task = ChoiceRows(
+    sources=sources,
+    options=names[0] if len(names) == 1 else names,
+    gold=gold,
+    template=own.template if isinstance(own, QuestionAnswer) else template,
+  )
+  if prompt:
+    task = dataclasses.replace(
+      task, template=_template(task.template, **prompt)
+    )
+  return _given(task, **{name: values[name].value for name in _OF_OPTIONS})
 
 
 def _no_task(values):

@@ -22,6 +22,7 @@ from rl_jax.planning import targets
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import answers
 from rl_jax.tasks import rows as rows_lib
+from rl_jax.tasks.evaluation_set import OPTION_ACCURACIES
 
 FOLLOWS = ('released code', 'paper')
 FORMS = ('.jsonl', '.json', '.csv', '.parquet', '.arrow')
@@ -143,7 +144,9 @@ class Benchmark:
   greedy response. max_tokens: of a response; None: as in training. changes: of
   the fields of the task of questions, as another verifier. user: the user's
   message around {question} where it is not that of training. about: how many
-  rows plans count where nobody has counted those of the file.
+  rows plans count where nobody has counted those of the file. options: the
+  accuracy of the table where options are compared by log-likelihood, as 'acc'
+  or 'acc_per_character'; changes are then fields of tasks.ChoiceRows.
   """
 
   data: DataSource
@@ -154,9 +157,20 @@ class Benchmark:
   changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   user: str = ''
   about: int | None = None
+  options: str = ''
 
   def __post_init__(self):
     where = f'Benchmark({self.data.name!r})'
+    if self.options and self.options not in OPTION_ACCURACIES:
+      raise ValueError(
+        f'{where}.options = {self.options!r}: expected one of '
+        f'{OPTION_ACCURACIES}'
+      )
+    if self.options and self.samples:
+      raise ValueError(
+        f'{where}.options = {self.options!r} with samples = {self.samples}: '
+        'nothing is sampled where options are compared'
+      )
     if self.about is not None and self.about < 1:
       raise ValueError(f'{where}.about = {self.about}: expected at least 1')
     if self.samples < 0:

@@ -11,6 +11,7 @@ from rl_jax.models.source import ModelSource
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.tasks import (
   ChatTemplate,
+  ChoiceRows,
   Mixture,
   OpenedModes,
   PlainTemplate,
@@ -135,6 +136,7 @@ def evaluation(
       task=_measured(train_task, one),
       num_samples=one.samples,
       greedy=not one.samples,
+      options=bool(one.options) or None,
       temperature=one.temperature if one.samples else None,
       top_p=one.top_p if one.samples else None,
       max_response_tokens=one.max_tokens,
@@ -144,7 +146,7 @@ def evaluation(
   )
   counted = tuple(averaged or benchmarks)
   metrics = tuple(
-    f'{column}/{accuracy(benchmarks[column].samples)}' for column in counted
+    f'{column}/{metric(benchmarks[column])}' for column in counted
   )
   rows = [benchmarks[column].data.rows or 0 for column in counted]
   return EvaluationConfig(
@@ -163,8 +165,12 @@ def evaluation(
 def _measured(train_task: Any, benchmark: Benchmark) -> Any:
   """The task on a benchmark, in its own prompt if it has one."""
   changes: dict[str, Any] = dict(benchmark.changes)
+  _, own = rows_of(train_task)
+  if benchmark.options:
+    if isinstance(own, QuestionAnswer):
+      changes.setdefault('template', own.template)
+    return ChoiceRows(sources={'test': benchmark.data.file}, **changes)
   if benchmark.user:
-    _, own = rows_of(train_task)
     if own is None or not isinstance(own.template, ChatTemplate):
       raise ValueError(
         f'{benchmark.data.name}: user is of a task of rows with a chat template'
@@ -190,6 +196,11 @@ def published(
   }
   own = (averages or {}).items()
   return found | {(row, 'average'): number for row, number in own}
+
+
+def metric(benchmark: Benchmark) -> str:
+  """The metric of a set by which its column is measured."""
+  return benchmark.options or accuracy(benchmark.samples)
 
 
 def accuracy(samples: int) -> str:

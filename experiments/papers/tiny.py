@@ -145,7 +145,9 @@ def sweep(
     for i, one in enumerate(config.evaluation.sets):
       path, samples = f'evaluation.sets.{i}', min(one.num_samples, 2)
       small[f'{path}.num_samples'] = samples
-      by_set[one.name] = f'{one.name}/{settings.accuracy(samples)}'
+      known = recipe.evaluation.get(one.name)
+      named = known.options if known else ''
+      by_set[one.name] = f'{one.name}/{named or settings.accuracy(samples)}'
       if one.name in recipe.played:
         small[f'{path}.limit'] = SIZES['evaluation.num_prompts']
         continue

@@ -94,9 +94,10 @@ def _value(recipe, column, last):
   nothing = (np.nan, np.nan)
   if column == recipe.average:
     return last.get(f'evaluation/average/{settings.AVERAGE}', np.nan), nothing
-  kind = (
-    r'avg_at_\d+' if recipe.samples(column) else 'pass_at_1'
-  )  # a miniature has fewer
+  known = recipe.evaluation.get(column)
+  kind = known.options if known else ''
+  if not kind:  # a miniature has fewer samples
+    kind = r'avg_at_\d+' if recipe.samples(column) else 'pass_at_1'
   for name, value in last.items():
     if re.fullmatch(f'evaluation/{column}/{kind}', name):
       ends = tuple(last.get(f'{name}_{end}', np.nan) for end in ('low', 'high'))

@@ -163,3 +163,45 @@ def _finite(scores) -> np.ndarray:
   if wrong.any():
     raise ValueError(f'row {int(np.argmax(wrong))} has no finite score')
   return found
+
+
+def wrong_shares(outcome_NK: np.ndarray) -> np.ndarray:
+  """Returns the share of wrong responses of each row, float64 [N].
+
+  Outcomes from 0 to 1; NaN is a response that was not judged. A row without a
+  judged one counts as wrong.
+  """
+  known_NK = np.isfinite(outcome_NK)
+  right_N = np.where(known_NK, outcome_NK, 0.0).sum(axis=1)
+  return 1.0 - right_N / np.maximum(known_NK.sum(axis=1), 1)
+
+
+def deficiency(wrong_N: np.ndarray, loss_N: np.ndarray) -> np.ndarray:
+  """Returns how much a policy lacks each row, float64 [N].
+
+    number of the smaller shares of wrong responses + rank(loss) / 2
+
+  More wrong responses come first, whatever the losses are; among rows with as
+  many, the response of the data that surprises the policy more. Source: the
+  deficient items, wrong or of high perplexity, of "Boosting Tool Use of Large
+  Language Models via Iterative Reinforced Fine-Tuning"; their order is
+  reconstructed.
+  Raises: ValueError for scores of different numbers of rows.
+  """
+  if len(wrong_N) != len(loss_N):
+    raise ValueError(f'{len(wrong_N)} shares and {len(loss_N)} losses')
+  _, smaller_N = np.unique(_finite(wrong_N), return_inverse=True)
+  return smaller_N + ranks(loss_N) / 2
+
+
+def unsolved(
+  wrong_N: np.ndarray, share: float, rng: np.random.Generator
+) -> np.ndarray:
+  """Returns the rows that are kept when solved ones are discarded, in order.
+
+  A row is solved if none of its responses is wrong; of those `share`, rounded
+  down, are drawn and stay. VerIPO discards 80% between its stages.
+  """
+  solved_S = np.flatnonzero(wrong_N <= 0)
+  stays = rng.permutation(solved_S)[: int(share * len(solved_S) + 1e-9)]
+  return np.sort(np.concatenate([np.flatnonzero(wrong_N > 0), stays]))

@@ -253,6 +253,7 @@ def prepare_weights(
   """
   specs = models.specs(cfg)
   head = {'value_head': params['value_head']} if values else {}
+  by_layer = not (cfg.platform.is_cpu or models.scans_layers(cfg.platform))
 
   def one(path, spec, x):
     if 'norm' not in path[-1].key:
@@ -260,6 +261,8 @@ def prepare_weights(
       if not cfg.platform.is_cpu:  # or XLA gathers x in its own dtype
         x = jax.lax.optimization_barrier(x)
     axes = spec.logical_axes[-x.ndim :]  # without that of layers, if x is one's
+    if by_layer:
+      return layout.gathered(x, *axes)
     return layout.constrain(
       x, *(None if axis == 'width' else axis for axis in axes)
     )
@@ -269,7 +272,7 @@ def prepare_weights(
       one, specs, tree, is_leaf=models.is_spec
     )
 
-  if cfg.platform.is_cpu or models.scans_layers(cfg.platform):
+  if not by_layer:
     named = [name for name in ('model', 'lora') if name in params]
     tree = {name: whole(specs[name], params[name]) for name in named}
     return models.decoding_weights(tree, cfg) | head

@@ -5,7 +5,8 @@ call works on some of them, which the host has chosen, in as many slots:
 
   feed    puts observations after the tokens of these rows and feeds them, in
           chunks that begin where the observation of a row does
-  sample  draws BURST tokens of each of these rows, or up to the end of its turn
+  sample  draws BURST tokens of each of these rows, or up to the end of its
+          turn; more while no turn ends, if the host asks for them
 
 What a row computes depends on its own tokens and on the number of slots, never
 on when it is chosen or with which others, and what it draws depends only on
@@ -13,11 +14,13 @@ counters. So shapes are fixed and the order is free. Whether another number of
 slots computes the same bits is found out at the start (slot_engine).
 """
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 from flax import struct
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 
 from rl_jax import models
 from rl_jax.decoding import slots, turn_decode
@@ -27,6 +30,7 @@ from rl_jax.runtime import layout
 from rl_jax.types import ENVIRONMENT, Array, Trajectories
 
 BURST = 8  # tokens between two looks at what rows have drawn
+LONGEST = 64  # of rows that all continue, while nobody else waits for a slot
 
 
 class Table(struct.PyTreeNode, kw_only=True):
@@ -65,17 +69,60 @@ class Observed(struct.PyTreeNode, kw_only=True):
   forget_V: Array
 
 
-class Drawn(struct.PyTreeNode, kw_only=True):
-  """The results of a burst that the host reads, by slot.
+class Drawn(NamedTuple):
+  """The results of a burst on the host, by slot.
 
   token: the new tokens of each row, `count` of them. finished: its turn ended
   by itself. going: it has not ended.
   """
 
-  token_VS: Array
-  count_V: Array
-  finished_V: Array
-  going_V: Array
+  token_VS: np.ndarray
+  count_V: np.ndarray
+  finished_V: np.ndarray
+  going_V: np.ndarray
+
+
+# What host and device tell each other in a call is one int32 array with a line
+# a slot, as each array costs a transfer. Its columns, before ids:
+_SAID = ('row', 'live', 'length', 'forget')  # of `feed`
+_CHOSEN = ('row', 'steps')  # of `sample`; no steps: the row is not live
+_DRAWN = ('count', 'finished', 'going')  # of results
+
+
+def columns(most: int) -> tuple[int, int]:
+  """Columns of the arrays of (feed, sample); most: ids of an observation."""
+  return len(_SAID) + most, len(_CHOSEN)
+
+
+def for_feed(row_V: np.ndarray, live_V: np.ndarray, most: int) -> np.ndarray:
+  """The array of `feed`, in which nothing is said yet; most: see columns."""
+  said_VX: np.ndarray = np.zeros((len(row_V), columns(most)[0]), np.int32)
+  said_VX[:, 0], said_VX[:, 1] = row_V, live_V
+  return said_VX
+
+
+def say(
+  said_VX: np.ndarray, slot: int, ids: Sequence[int], forget: bool
+) -> None:
+  """Writes the observation of a slot into the array of `feed`."""
+  said_VX[slot, 2:4] = len(ids), forget
+  said_VX[slot, len(_SAID) : len(_SAID) + len(ids)] = ids
+
+
+def for_sample(row_V: np.ndarray, live_V: np.ndarray, steps: int) -> np.ndarray:
+  """The array of `sample`; steps: see there."""
+  return np.stack([row_V, live_V * steps], axis=1).astype(np.int32)
+
+
+def read(drawn_VX: np.ndarray) -> Drawn:
+  """The results of `begin` and `sample`."""
+  count_V, finished_V, going_V = drawn_VX[:, : len(_DRAWN)].T
+  return Drawn(
+    token_VS=drawn_VX[:, len(_DRAWN) :],
+    count_V=count_V,
+    finished_V=finished_V > 0,
+    going_V=going_V > 0,
+  )
 
 
 def begin(
@@ -86,7 +133,7 @@ def begin(
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
   turn_tokens: int,
-) -> tuple[Any, Table, Drawn]:
+) -> tuple[Any, Table, Array]:
   """(weights for the calls, the table, the first token of each empty row)."""
   rows = turn_decode.first_rows(traj, key, sampling, turn_tokens)
   weights, prompts = turn_decode.prefilled(params, traj, cfg, sampling)
@@ -101,7 +148,7 @@ def begin(
       step_B=playing.step_W,
       caches=playing.caches,
       num_prompts=traj.num_prompts,
-    ), _drawn(playing.rows, row_B, jnp.zeros_like(row_B), playing.step_W)
+    ), _drawn(playing.rows, row_B, jnp.zeros_like(row_B), playing.step_W, 1)
 
   by_rows = layout.by_rows(shard, (False, False, True, True), traj.num_prompts)
   return weights, *by_rows(weights, sampling, prompts, rows)
@@ -110,8 +157,7 @@ def begin(
 def feed(
   weights: Any,
   table: Table,
-  chosen: Chosen,
-  said: Observed,
+  said_VX: Array,
   *,
   cfg: models.ModelConfig,
   turn_tokens: int,
@@ -119,11 +165,15 @@ def feed(
 ) -> Table:
   """Live rows have their observations, and may have another turn.
 
-  All known tokens but the last are fed, `chunk` at a time.
+  All known tokens but the last are fed, `chunk` at a time. said: see for_feed.
   """
 
-  def shard(weights, table, chosen, said):
-    row_V = chosen.row_V
+  def shard(weights, table, said_VX):
+    row_V, live_V, length_V, forget_V = said_VX[:, : len(_SAID)].T
+    chosen = Chosen(row_V=row_V, live_V=live_V > 0)
+    said = Observed(
+      ids_VO=said_VX[:, len(_SAID) :], length_V=length_V, forget_V=forget_V > 0
+    )
     table = _observed(table, chosen, said, turn_tokens)
     playing = _taken(table, chosen)
 
@@ -137,26 +187,31 @@ def feed(
     playing = lax.while_loop(lambda p: (known(p) > 0).any(), some, playing)
     return _put_back(table, playing)
 
-  split = (False, True, True, True)
-  by_rows = layout.by_rows(shard, split, table.num_prompts)
-  return by_rows(weights, table, chosen, said)
+  by_rows = layout.by_rows(shard, (False, True, True), table.num_prompts)
+  return by_rows(weights, table, said_VX)
 
 
 def sample(
   weights: Any,
   table: Table,
-  chosen: Chosen,
+  chosen_V2: Array,
   *,
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
-) -> tuple[Table, Drawn]:
+  longest: int,
+) -> tuple[Table, Array]:
   """BURST tokens of each live row, or up to the end of its turn.
 
-  All that was known of them but the last token has been fed.
+  All that was known of them but the last token has been fed. Of more steps
+  (for_sample), `longest` at most, those after BURST are taken while all of the
+  rows continue. So the numbers of steps may differ, and the program does not.
   """
 
-  def shard(weights, sampling, table, chosen):
-    playing, row_V = _taken(table, chosen), chosen.row_V
+  def shard(weights, sampling, table, chosen_V2):
+    row_V, steps_V = chosen_V2.T
+    chosen = Chosen(row_V=row_V, live_V=steps_V > 0)
+    most = jnp.minimum(steps_V.max(), longest)
+    playing = _taken(table, chosen)
     before_V = playing.step_W
     decoder = turn_decode.decoder_of_turns(
       weights, cfg, sampling, *table.rows.response_BT.shape
@@ -171,16 +226,18 @@ def sample(
       i, p = carried
       return i + 1, turn_decode.advanced(decoder, p, going(p))
 
-    _, playing = lax.while_loop(
-      lambda carried: (carried[0] < BURST) & going(carried[1]).any(),
-      one,
-      (jnp.int32(0), playing),
-    )
-    drawn = _drawn(playing.rows, row_V, before_V, playing.step_W)
-    return _put_back(table, playing), drawn
+    def lasts(carried):
+      i, p = carried
+      going_V = going(p)
+      all_go_on = (going_V == chosen.live_V).all()
+      return (i < most) & going_V.any() & ((i < BURST) | all_go_on)
+
+    _, playing = lax.while_loop(lasts, one, (jnp.int32(0), playing))
+    drawn_VX = _drawn(playing.rows, row_V, before_V, playing.step_W, longest)
+    return _put_back(table, playing), drawn_VX
 
   by_rows = layout.by_rows(shard, (False, False, True, True), table.num_prompts)
-  return by_rows(weights, sampling, table, chosen)
+  return by_rows(weights, sampling, table, chosen_V2)
 
 
 def _observed(table, chosen, said, turn_tokens):
@@ -219,17 +276,14 @@ def _observed(table, chosen, said, turn_tokens):
   return table.replace(rows=rows, caches=caches)
 
 
-def _drawn(rows, row_V, before_V, after_V):
-  """The tokens of each row from `before` on."""
-  place_VS = before_V[:, None] + jnp.arange(BURST)[None]
+def _drawn(rows, row_V, before_V, after_V, most):
+  """The tokens of each row from `before` on, `most` at most; see `read`."""
+  place_VS = before_V[:, None] + jnp.arange(most)[None]
   token_VS = rows.response_BT.at[row_V[:, None], place_VS].get(mode='clip')
   finished_V = rows.finished_B[row_V]
-  return Drawn(
-    token_VS=token_VS,
-    count_V=after_V - before_V,
-    finished_V=finished_V,
-    going_V=(after_V < rows.limit_B[row_V]) & ~finished_V,
-  )
+  going_V = (after_V < rows.limit_B[row_V]) & ~finished_V
+  results_V3 = jnp.stack([after_V - before_V, finished_V, going_V], axis=1)
+  return jnp.concatenate([results_V3, token_VS], axis=1)
 
 
 def _taken(table, chosen):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import functools
+import itertools
 from typing import Any, NamedTuple
 
 from absl import logging
@@ -12,7 +13,7 @@ import numpy as np
 from rl_jax.decoding import slot_decode
 from rl_jax.decoding.decode import most_widths
 from rl_jax.decoding.sampling import SamplingConfig
-from rl_jax.decoding.slot_decode import Chosen, Drawn, Observed, Table
+from rl_jax.decoding.slot_decode import BURST, LONGEST, Table
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import transformer
 from rl_jax.runtime import compilation, layout, processes
@@ -36,16 +37,16 @@ class SlotPrograms:
   """The jitted functions of slot_decode; built by make_programs.
 
   begin: (params, traj=, key=) -> weights, table, drawn. feed: (weights, table,
-  chosen, said) -> table. sample: (weights, table, chosen) -> table, drawn.
-  Tables are donated. slots: of a call at most, on all devices; None: all rows.
+  said_VX) -> table. sample: (weights, table, chosen_V2) -> table, drawn. Tables
+  are donated. slots: of a call at most, on all devices; None: all rows.
   most_widths: numbers of slots that are tried. widths: those of `sample` in use
   on each shard, the most first; () until `settle`. exact: whether a row has the
   same bits among all neighbours; then tokens do not depend on time (tier E0).
   """
 
-  begin: Callable[..., tuple[Any, Table, Drawn]]
+  begin: Callable[..., tuple[Any, Table, jax.Array]]
   feed: Callable[..., Table]
-  sample: Callable[..., tuple[Table, Drawn]]
+  sample: Callable[..., tuple[Table, jax.Array]]
   mesh: jax.sharding.Mesh
   slots: int | None
   most_widths: int
@@ -60,7 +61,7 @@ class SlotPrograms:
     """
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    return _widths(total // shards, self.slots, shards, self.most_widths)
+    return widths_of(total // shards, self.slots, shards, self.most_widths)
 
   def fed(self, traj: Trajectories) -> int:
     """The rows of a shard in each call of `feed`."""
@@ -114,27 +115,36 @@ class Burst(NamedTuple):
   """A call that may still run: its rows by slot, and what they will draw."""
 
   rows: list[int | None]
-  drawn: Drawn
+  drawn_VX: Any  # an array on the device
+
+  @property
+  def ended(self) -> bool:
+    """Returns whether `read` would wait for nothing."""
+    return self.drawn_VX.is_ready()
 
   def read(self) -> dict[int, Result]:
     """Waits for the call; the results by row."""
-    host = processes.read(self.drawn)
-    found = {}
-    for place, row in enumerate(self.rows):
-      if row is not None:
-        count = int(host.count_V[place])
-        found[row] = Result(
-          host.token_VS[place, :count].tolist(),
-          bool(host.finished_V[place]),
-          not host.going_V[place],
-        )
-    return found
+    host = slot_decode.read(processes.read(self.drawn_VX))
+    results = zip(
+      self.rows,
+      host.token_VS.tolist(),
+      host.count_V.tolist(),
+      host.finished_V.tolist(),
+      host.going_V.tolist(),
+      strict=True,
+    )
+    return {
+      row: Result(tokens[:count], finished, not going)
+      for row, tokens, count, finished, going in results
+      if row is not None
+    }
 
 
 class RunningSlots:
   """Rows of trajectories while they are sampled, in calls of the programs.
 
-  most: tokens of an observation.
+  Calls run on the device in the order in which they are started here, and
+  nothing but `Burst.read` waits for one. most: tokens of an observation.
   """
 
   def __init__(
@@ -147,49 +157,61 @@ class RunningSlots:
   ):
     self._programs, self._most = programs, most
     self._fed = programs.fed(traj)
-    self._weights, self.table, drawn = programs.begin(
+    self._weights, self.table, drawn_VX = programs.begin(
       params, traj=traj, key=key
     )
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')
     self._everywhere = mesh_lib.replicated(programs.mesh)
-    self.first = Burst(list(range(self._total)), drawn)
+    self.first = Burst(list(range(self._total)), drawn_VX)
 
   @property
   def widest(self) -> int:
-    """The rows of a call at most, of all devices."""
+    """The rows of a burst at most, of all devices."""
     return self._programs.widths[0] * self._shards
+
+  @property
+  def fed(self) -> int:
+    """The rows of a call of `feed`, of all devices."""
+    return self._fed * self._shards
+
+  @property
+  def idle(self) -> bool:
+    """Returns whether all calls have ended."""
+    newest: Any = self.table.step_B
+    return newest.is_ready()
 
   def feed(self, said: Mapping[int, tuple[Sequence[int], bool]]) -> None:
     """Puts observations after rows: (ids, whether it forgets)."""
     left = list(said)
     while left:
-      width, slots = self._placed(left, (self._fed,))
-      now = {row for row in slots if row is not None}
-      left = [row for row in left if row not in now]
-      ids_VO: Any = np.zeros((len(slots), self._most), np.int32)
-      length_V: Any = np.zeros(len(slots), np.int32)
-      forget_V: Any = np.zeros(len(slots), bool)
-      for place, row in enumerate(slots):
+      rows, row_V, live_V = self._placed(left, (self._fed,))
+      said_VX = slot_decode.for_feed(row_V, live_V, self._most)
+      for slot, row in enumerate(rows):
         if row is not None:
-          ids, forget_V[place] = said[row]
-          ids_VO[place, : len(ids)], length_V[place] = ids, len(ids)
-      observed = Observed(ids_VO=ids_VO, length_V=length_V, forget_V=forget_V)
-      arrays = (self._chosen(slots, width), observed)
-      chosen, observed = processes.put(arrays, self._everywhere)
-      self.table = self._programs.feed(
-        self._weights, self.table, chosen, observed
-      )
+          slot_decode.say(said_VX, slot, *said[row])
+      said_VX = processes.put(said_VX, self._everywhere)
+      self.table = self._programs.feed(self._weights, self.table, said_VX)
+      fed = set(rows)
+      left = [row for row in left if row not in fed]
 
-  def sample(self, rows: Sequence[int]) -> Burst:
-    """Starts a burst of the first rows that have slots."""
-    width, slots = self._placed(rows, self._programs.widths)
-    chosen = processes.put(self._chosen(slots, width), self._everywhere)
-    self.table, drawn = self._programs.sample(self._weights, self.table, chosen)
-    return Burst(slots, drawn)
+  def sample(self, rows: Sequence[int], steps: int = BURST) -> Burst:
+    """Starts a burst of the first rows that have slots; steps: at most."""
+    slots, row_V, live_V = self._placed(rows, self._programs.widths)
+    chosen_V2 = slot_decode.for_sample(row_V, live_V, steps)
+    chosen_V2 = processes.put(chosen_V2, self._everywhere)
+    self.table, drawn_VX = self._programs.sample(
+      self._weights, self.table, chosen_V2
+    )
+    return Burst(slots, drawn_VX)
 
-  def _placed(self, rows, widths):
-    """(slots of a shard, the row in each slot of all shards or None)."""
+  def _placed(
+    self, rows: Sequence[int], widths: Sequence[int]
+  ) -> tuple[list[int | None], np.ndarray, np.ndarray]:
+    """(the row in each slot of all shards or None, row_V, live_V).
+
+    row_V: of a shard its own numbers; other rows fill the slots that are free.
+    """
     share = self._total // self._shards
     by_shard: list[list[int]] = [[] for _ in range(self._shards)]
     for row in rows:
@@ -197,30 +219,21 @@ class RunningSlots:
     need = max(map(len, by_shard))
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
+    filled: list[int] = []
     for shard, own in enumerate(by_shard):
-      own = own[:width]
+      first = shard * share
+      taken = set(own[:width])
+      every = range(first, first + share)
       if width == share:  # each row has its slot
-        places = range(shard * share, (shard + 1) * share)
-        slots += [row if row in own else None for row in places]
+        slots += [row if row in taken else None for row in every]
+        filled += range(share)
       else:
-        slots += [*own, *[None] * (width - len(own))]
-    return width, slots
-
-  def _chosen(self, slots, width):
-    """The rows of slots; others fill those that are free."""
-    share, row_V = self._total // self._shards, []
-    for shard in range(self._shards):
-      own = slots[shard * width : (shard + 1) * width]
-      if width == share:
-        row_V += range(share)
-        continue
-      local = [row - shard * share for row in own if row is not None]
-      taken = set(local)
-      others = (row for row in range(share) if row not in taken)
-      row_V += [*local, *(next(others) for _ in range(width - len(local)))]
+        slots += [*own[:width], *[None] * (width - len(taken))]
+        others = (row for row in every if row not in taken)
+        free = itertools.islice(others, width - len(taken))
+        filled += [row - first for row in (*own[:width], *free)]
     live_V: Any = np.array([row is not None for row in slots])
-    rows: Any = np.array(row_V, np.int32)
-    return Chosen(row_V=rows, live_V=live_V)
+    return slots, np.array(filled, np.int32), live_V
 
   def probed(
     self, rows: Iterable[int], traj: Trajectories
@@ -280,7 +293,11 @@ def make_programs(
     ),
     feed=jitted(slot_decode.feed, rows, chunk=chunk, **limits),
     sample=jitted(
-      slot_decode.sample, (rows, replicated), cfg=model, sampling=sampling
+      slot_decode.sample,
+      (rows, replicated),
+      cfg=model,
+      sampling=sampling,
+      longest=min(LONGEST, turns.max_turn_tokens),
     ),
     mesh=mesh,
     slots=slots,
@@ -288,7 +305,7 @@ def make_programs(
   )
 
 
-def _widths(
+def widths_of(
   rows: int, slots: int | None, shards: int, most: int
 ) -> tuple[int, ...]:
   """The numbers of slots of a shard that are tried, the most first."""

@@ -5,8 +5,13 @@ is a call in a queue (calls). A row that has ended its turn leaves its slot, and
 takes one again when its own call has been answered. Time decides when a row
 continues and nothing else: requests, tokens and records are those of turns in
 step (episodes).
+
+While a burst runs the host hears answers and starts to feed them. The next
+burst starts before the first one has been read if there are rows for it that
+do not wait for its results: those of another game, or more than have slots.
 """
 
+import collections
 from collections.abc import Callable, Collection, Mapping, Sequence
 import contextlib
 import dataclasses
@@ -20,7 +25,8 @@ import jax
 import numpy as np
 
 from rl_jax.decoding.engine import Engine
-from rl_jax.decoding.slot_engine import RunningSlots
+from rl_jax.decoding.slot_decode import BURST, LONGEST
+from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
 from rl_jax.episodes import timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
@@ -35,6 +41,7 @@ from rl_jax.types import Trajectories
 OPEN = 'open_episodes'  # in the JSON object of checkpoints
 WORTH_A_LINE = 1.0  # seconds of waiting that the log mentions
 ACTION_SHOWN = 80  # characters
+GLANCE = 0.001  # seconds of a wait for answers while a burst runs
 
 
 class SlotRunner(EpisodeRunner):
@@ -50,6 +57,8 @@ class SlotRunner(EpisodeRunner):
     super().__init__(*args, **kwargs)
     self.closings = closings or ClosingJournal()
     self._games: dict[int, Game] = {}  # that are played, by number
+    # Bursts that may run, in the order in which they were started.
+    self._flying: collections.deque[tuple[Game, Burst]] = collections.deque()
     self._longest = Wait()  # for a call, since the last batch
 
   def play(
@@ -88,8 +97,8 @@ class SlotRunner(EpisodeRunner):
     (players,) = self._seated(examples, traj.group_size, own, 1)
     most = self.most_observed(traj.response_BT.shape[1])
     engine.slots.settle(params, traj, key, most)
-    with self.activity.span(timeline.DEVICE, 'begin', rows=len(players)):
-      slots = RunningSlots(engine.slots, params, traj, key, most)
+    self.activity.works()
+    slots = RunningSlots(engine.slots, params, traj, key, most)
     played = range(len(examples)) if groups is None else groups
     rows = []
     for place, player in enumerate(players):
@@ -99,6 +108,7 @@ class SlotRunner(EpisodeRunner):
     number = self._journal.stream(self._rounds)
     game = Game(self, slots, rows, Round(number, engine, traj, examples))
     self._games[number] = game
+    self._flying.append((game, slots.first))
     game.begin(self._journal)
     return game
 
@@ -112,18 +122,45 @@ class SlotRunner(EpisodeRunner):
     return self._trajectories(game)
 
   def go_on(self, games: Sequence['Game']) -> None:
-    """Hears what has been answered, and samples a burst of each game.
+    """Hears what has been answered, starts bursts, and takes the oldest one.
 
     Without a row that can sample it waits for an answer.
     """
-    heard = False
-    while answers := self._journal.poll(0.0):
-      heard = self._hear(answers) or heard
-    ready = [one for one in games if one.ready]
-    for one in ready:
-      one.advance(sum(other.live for other in games))
-    if ready or heard:
-      return
+    heard = self._hear_all()
+    # Nobody can come in before a turn ends: then bursts end with the turn.
+    steps = BURST if self.waits else LONGEST
+    for game in games:
+      self._flying += [(game, burst) for burst in game.advance(steps)]
+    if self._flying:
+      self._take_burst()
+    elif not heard:
+      self._wait()
+
+  def _take_burst(self):
+    """Takes what the oldest burst has drawn, and hears what is answered."""
+    game, burst = self._flying[0]
+    while self.waits and not burst.ended:
+      self._hear(self._journal.poll(GLANCE))
+    self._flying.popleft()
+    found, shown = game.read(burst)
+    games = self._games.values()
+    rests = all(one.slots.idle for one in games)
+    name = 'first tokens' if burst is game.slots.first else 'burst'
+    self.activity.worked(name, rests, **shown)
+    if name == 'burst':
+      live = sum(one.live for one in games)
+      self.activity.burst(len(found), len(burst.rows), live, self.waits)
+    game.take({row: one for row, one in found.items() if not one.ended})
+    ended = [row for row, one in found.items() if one.ended]
+    most = game.slots.fed
+    for start in range(0, len(ended), most):
+      # The first ones are fed while the host works on the others.
+      if start:
+        self._hear_all()
+      game.take({row: found[row] for row in ended[start : start + most]})
+
+  def _wait(self):
+    """Hears the next answer, as there is nothing else to do."""
     started = time.perf_counter()
     with self.activity.span(timeline.WAITING, 'waits for an answer'):
       answers = self._journal.poll(None)
@@ -131,6 +168,11 @@ class SlotRunner(EpisodeRunner):
     waited = Wait(time.perf_counter() - started, answers[-1].request)
     self._longest = max(self._longest, waited, key=lambda one: one.seconds)
     self._hear(answers)
+
+  @property
+  def waits(self) -> int:
+    """The rows of all games that wait for an answer."""
+    return sum(game.waits for game in self._games.values())
 
   def so_far(self, game: 'Game') -> Trajectories:
     """The rows of a game, of which some may not be over.
@@ -197,11 +239,20 @@ class SlotRunner(EpisodeRunner):
     marks = [one['mark'] for one in host.get(OPEN, {}).get('batches', ())]
     super().forget({**host, **{POSITION: min([host.get(POSITION, 0), *marks])}})
 
+  def _hear_all(self):
+    """Hears what has come; returns whether there was something."""
+    heard = False
+    while answers := self._journal.poll(0.0):
+      heard = self._hear(answers) or heard
+    return heard
+
   def _hear(self, answers):
     """Hands answers to their games; returns whether there was one."""
     own = [a for a in answers if a.request.serial in self._games]
     for answer in own:
       self._games[answer.request.serial].hear(answer)
+    if not self._flying and all(g.slots.idle for g in self._games.values()):
+      self.activity.worked('feed', True)
     return bool(own)
 
   def most_observed(self, max_tokens: int) -> int:
@@ -310,9 +361,17 @@ class Game:
     self._runner, self._activity = runner, runner.activity
     self.slots, self.rows, self.round = slots, rows, round_
     self._submit: Callable[[Request], None]
-    self._left = [g for g in self.groups if not self.of(g)[0].over]
-    self._going: set[int] = set()  # rows that sample
+    self.live = sum(not row.over for row in rows)
+    self.waits = 0  # rows that wait for an answer
+    size = round_.traj.group_size
+    self._left = [0 if self.of(g)[0].over else size for g in self.groups]
+    self._ended: list[int] = []  # groups, since `ended`
+    self._going: set[int] = set()  # rows that can sample, and are in no burst
     self._said: dict[int, tuple[list[int], bool]] = {}  # not yet fed
+    # Of each burst that may run the observations that were fed before it; the
+    # first one draws first tokens.
+    self._flying: collections.deque[int] = collections.deque([0])
+    self._observations = 0  # that were fed since the newest burst
     self.turn_BT = np.full(round_.traj.response_BT.shape, -1, np.int32)
     self.context_BT = np.zeros_like(self.turn_BT)
 
@@ -328,59 +387,71 @@ class Game:
 
   def ended(self) -> list[int]:
     """The groups that have come to their end since the last time."""
-    found = [g for g in self._left if all(row.over for row in self.of(g))]
-    self._left = [group for group in self._left if group not in found]
+    found, self._ended = sorted(self._ended), []
     return found
-
-  @property
-  def ready(self) -> bool:
-    """Returns whether some row can sample."""
-    return bool(self._said or self._going)
 
   @property
   def over(self) -> bool:
     """Returns whether all rows are over."""
-    return all(row.over for row in self.rows)
-
-  @property
-  def live(self) -> int:
-    """The rows that are not over."""
-    return sum(not row.over for row in self.rows)
+    return not self.live
 
   def begin(self, calls: Any) -> None:
-    """Resets all episodes, and takes the first tokens; calls: the queue."""
+    """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
     for row in self.rows:
       if row.player.episode.failure is None and not row.over:
         self._call(row)
-    with self._activity.span(timeline.DEVICE, 'first tokens'):
-      found = self.slots.first.read()
-    self._take({n: x for n, x in found.items() if not self.rows[n].over})
 
-  def advance(self, live: int) -> None:
-    """Feeds what was said, and samples a burst; live: rows of all games."""
-    said, self._said = self._said, {}
-    self._going |= said.keys()
-    rows = sorted(self._going)
-    waits = sum(row.waits for row in self.rows)
-    with self._activity.span(
-      timeline.DEVICE,
-      'burst',
-      round=self.round.number,
-      rows=len(rows),
-      observations=len(said),
+  def advance(self, steps: int) -> list[Burst]:
+    """Feeds what was said and starts bursts, which `take` is to be given.
+
+    A second one starts while the first one may run if other rows fill it.
+    """
+    self._feed()
+    started = []
+    widest = self.slots.widest
+    while self._going and (
+      not self._flying or (len(self._flying) < 2 and len(self._going) >= widest)
     ):
-      if said:
-        self.slots.feed(said)
-      burst = self.slots.sample(rows)
-      found = burst.read()
-    self._activity.burst(len(found), len(burst.rows), live, waits)
-    self._take(found)
+      self._activity.works()
+      burst = self.slots.sample(sorted(self._going), steps)
+      self._going -= {*burst.rows}
+      self._flying.append(self._observations)
+      self._observations = 0
+      started.append(burst)
+    return started
+
+  def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
+    """Waits for the oldest burst; (results by row, numbers for a trace)."""
+    found = burst.read()
+    return found, {
+      'round': self.round.number,
+      'rows': len(found),
+      'steps': max((len(one.ids) for one in found.values()), default=0),
+      'observations': self._flying.popleft(),
+    }
+
+  def take(self, found: Mapping[int, Result]) -> None:
+    """Notes new tokens of rows; those whose turns have ended act."""
+    for place, result in found.items():
+      if not self.rows[place].over:
+        self._take(self.rows[place], result)
+
+  def _feed(self):
+    """Feeds what was said; the rows can sample then."""
+    if not self._said:
+      return
+    self._activity.works()
+    self.slots.feed(self._said)
+    self._observations += len(self._said)
+    self._going |= self._said.keys()
+    self._said.clear()
 
   def hear(self, answer: Answer) -> None:
     """An answer has come."""
     row = self.rows[answer.request.sample]
     row.waits = False
+    self.waits -= 1
     if self._runner.hears(row, answer):
       self._call(row)
     elif row.player.begun:
@@ -388,16 +459,13 @@ class Game:
     elif row.ended:
       self._act(row)
 
-  def _take(self, found):
-    """The new tokens of rows; those whose turns have ended act."""
-    for place, result in found.items():
-      row = self.rows[place]
-      row.ids += result.ids
-      row.length += len(result.ids)
-      self._going.add(place)
-      if result.ended:
-        self._going.remove(place)
-        self._end_turn(row, result.finished)
+  def _take(self, row: Row, result: Result) -> None:
+    row.ids += result.ids
+    row.length += len(result.ids)
+    if result.ended:
+      self._end_turn(row, result.finished)
+    else:
+      self._going.add(row.place)
 
   def _end_turn(self, row, finished):
     tokens = slice(row.start, row.length)
@@ -413,12 +481,22 @@ class Game:
     if self._runner.acts(row):
       self._call(row)
     else:
-      row.over = True
+      self._end(row)
+
+  def _end(self, row):
+    """A row is over, and with its last row a group."""
+    row.over = True
+    self.live -= 1
+    group = row.place // self.round.traj.group_size
+    self._left[group] -= 1
+    if not self._left[group]:
+      self._ended.append(group)
 
   def _call(self, row):
     request = row.player.episode.request()
     asked = [request.example.id, request.seed, *request.actions]
     row.waits = True
+    self.waits += 1
     self._submit(
       Request(
         serial=self.round.number,
@@ -435,10 +513,12 @@ class Game:
     room = self.turn_BT.shape[1] - row.length
     ids, forgets = self._runner.next_ids(row, room)
     if ids is None:
-      row.over = True
+      self._end(row)
       return
     row.start = row.length
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids = []
     self._said[row.place] = ids, forgets
+    if len(self._said) >= self.slots.fed:  # more would need another call
+      self._feed()

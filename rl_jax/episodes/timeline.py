@@ -71,11 +71,14 @@ class Activity:
     self.recording = False
     self._spans: list[dict[str, Any]] = []
     self._busy_until: list[float] = []  # of the lines of calls
+    self._works_since: float | None = None  # the device, None: it rests
     self.begin()
 
   def begin(self) -> None:
     """Begins a batch: all sums are 0."""
     self._started = time.perf_counter()
+    if self._works_since is not None:
+      self._works_since = self._started
     self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
@@ -92,6 +95,22 @@ class Activity:
       ended = time.perf_counter()
       self._seconds[line] = self._seconds.get(line, 0.0) + ended - started
       self._note(line, name, started, ended, shown)
+
+  def works(self) -> None:
+    """A program starts; the device has something to do until `worked`."""
+    if self._works_since is None:
+      self._works_since = time.perf_counter()
+
+  def worked(self, name: str, rests: bool, **shown: Any) -> None:
+    """The device has done something since `works`, or since the last such note.
+
+    rests: it has nothing else to do.
+    """
+    now = time.perf_counter()
+    if self._works_since is not None:
+      self._seconds[DEVICE] += now - self._works_since
+      self._note(DEVICE, name, self._works_since, now, shown)
+    self._works_since = None if rests else now
 
   def burst(self, rows: int, slots: int, live: int, waits: int) -> None:
     """Counts a burst of rows; live: episodes, of which some wait for calls."""
@@ -127,7 +146,7 @@ class Activity:
     elapsed = max(time.perf_counter() - self._started, 1e-9)
     bursts = max(self._bursts, 1)
     found = {
-      'device/idle_share': 1.0 - self._seconds[DEVICE] / elapsed,
+      'device/idle_share': 1.0 - self.seconds(DEVICE) / elapsed,
       'device/slots_share': self._rows / max(self._slots, 1),
       'episodes/live': self._live / bursts,
       'episodes/waiting': self._waits / bursts,
@@ -142,7 +161,10 @@ class Activity:
 
   def seconds(self, line: str) -> float:
     """The seconds of a line since `begin`."""
-    return self._seconds[line]
+    seconds = self._seconds[line]
+    if line == DEVICE and self._works_since is not None:
+      seconds += time.perf_counter() - self._works_since
+    return seconds
 
   def slowest(self) -> tuple[float, tuple[int, int, int, str]]:
     """(seconds, key) of the call that has taken longest since `begin`."""

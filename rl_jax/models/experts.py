@@ -10,8 +10,9 @@ on no other token (tier E1). It is computed in one of two ways:
 
   all     every expert on every token; most products are multiplied by 0
   chosen  tokens sorted by expert, products of ragged blocks; as many FLOP as
-          the gates need where these are kernels. XLA for GPU multiplies each
-          token with every expert once for each of those that it takes
+          the gates need where these are kernels: XLA's on TPU, ours on GPU,
+          as XLA multiplies each token with every expert there, once for each
+          of those that it takes
 
 Which experts a token takes is a comparison: where two probabilities differ by
 rounding only, sampler and trainer may take different ones.
@@ -27,12 +28,17 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.models import mixed_precision, products
+from rl_jax.models import mixed_precision, products, ragged_products
 from rl_jax.runtime import layout
 from rl_jax.types import Array
 
 ALL, CHOSEN = 'all', 'chosen'
-WEIGHTS = ('w_gate', 'w_up', 'w_down')
+AXES = {
+  'w_gate': ('experts', 'width', None),
+  'w_up': ('experts', 'width', None),
+  'w_down': ('experts', None, 'width'),
+}
+WEIGHTS = tuple(AXES)
 
 
 def feed_forward(
@@ -47,6 +53,7 @@ def feed_forward(
       cfg, activation, x_MD, layer['base']['router'], weights, adapters
     )
     return y_MD.reshape(h.shape)
+  weights = {name: _cast(cfg, name, x, h.dtype) for name, x in weights.items()}
   leaves, tree = jax.tree.flatten((weights, adapters))
   split = layout.split_over(cfg.num_experts, 'experts')
 
@@ -63,6 +70,16 @@ def feed_forward(
   axes = [('rows', *whole(h)), (None, None)]
   axes += [('experts', *whole(x)) for x in leaves]
   return layout.on_parts(local, [h, layer['base']['router'], *leaves], axes)
+
+
+def _cast(cfg: Any, name: str, weight: Array, dtype: Any) -> Array:
+  """The weight in the dtype of states; if it was another, whole over fsdp."""
+  if cfg.platform.is_cpu or weight.dtype == dtype:
+    return weight.astype(dtype)
+  # XLA would gather it in its own dtype, and turn the weights of all layers.
+  # The first layout is that of its gradient, whose sum would be turned, too.
+  weight = layout.constrain(weight.astype(dtype), *AXES[name])
+  return layout.gathered(lax.optimization_barrier(weight), *AXES[name])
 
 
 def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
@@ -134,12 +151,15 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   sizes_E = jnp.bincount(expert_R, length=own + 1)[:own].astype(jnp.int32)
   mine_R1 = (jnp.arange(expert_R.size) < sizes_E.sum())[:, None]
 
+  ours = ragged_products.runs(cfg.platform, cfg.compute_dtype)
+  ragged = ragged_products.product if ours else lax.ragged_dot
+
   def permuted(x, order):
     return x.at[order].get(unique_indices=True, mode='promise_in_bounds')
 
   def product(x, weight):
     """0 beyond the blocks, where a kernel may leave anything."""
-    y = lax.ragged_dot(x, weight.astype(x.dtype), sizes_E)
+    y = ragged(x, weight.astype(x.dtype), sizes_E)
     return jnp.where(mine_R1, y, 0)
 
   def project(name, x):

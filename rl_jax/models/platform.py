@@ -3,8 +3,8 @@
   compute_dtype  bfloat16 on TPU and on GPUs that have it, float32 elsewhere
   attention      'cudnn' on NVIDIA GPUs, 'splash' on TPU, 'plain' elsewhere and
                  where these cannot run
-  expert_products  of a model with experts 'chosen' on TPU, which has kernels of
-                 ragged products, 'all' elsewhere
+  expert_products  of a model with experts 'chosen' where kernels compute ragged
+                 products, on TPU and in bfloat16 on CUDA; 'all' elsewhere
 
 Parameters, log-softmax, statistics, losses and gradient sums are not affected:
 they keep param_dtype and float32.
@@ -15,7 +15,12 @@ import functools
 
 from absl import logging
 
-from rl_jax.models import attention_kernels, experts, transformer
+from rl_jax.models import (
+  attention_kernels,
+  experts,
+  ragged_products,
+  transformer,
+)
 from rl_jax.runtime.platform import Platform
 
 AUTO, PLAIN, CUDNN, SPLASH = 'auto', 'plain', 'cudnn', 'splash'
@@ -150,13 +155,14 @@ def resolve(
       f'Allowed: {AUTO}, {PLAIN}'
     )
   _log('attention', kernel, why)
-  ragged = model.num_experts and platform.name == 'tpu'
+  ragged = platform.name == 'tpu' or ragged_products.runs(platform, dtype)
+  chosen = model.num_experts and ragged
   return dataclasses.replace(
     model,
     platform=platform,
     compute_dtype=dtype,
     attention=kernel,
-    expert_products=experts.CHOSEN if ragged else experts.ALL,
+    expert_products=experts.CHOSEN if chosen else experts.ALL,
   )
 
 

@@ -204,12 +204,12 @@ def _mlp_specs(cfg: ModelConfig, stacked: Any, residual: float) -> dict:
       'w_up': stacked((D, F), ('width', 'mlp'), D**-0.5),
       'w_down': stacked((F, D), ('mlp', 'width'), residual * F**-0.5),
     }
-  widened, narrowed = ('experts', 'width', None), ('experts', None, 'width')
+  axes = experts.AXES
   return {
     'router': stacked((D, E), ('width', None), D**-0.5),
-    'w_gate': stacked((E, D, F), widened, D**-0.5),
-    'w_up': stacked((E, D, F), widened, D**-0.5),
-    'w_down': stacked((E, F, D), narrowed, residual * F**-0.5),
+    'w_gate': stacked((E, D, F), axes['w_gate'], D**-0.5),
+    'w_up': stacked((E, D, F), axes['w_up'], D**-0.5),
+    'w_down': stacked((E, F, D), axes['w_down'], residual * F**-0.5),
   }
 
 

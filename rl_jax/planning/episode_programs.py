@@ -61,24 +61,16 @@ def _of_slots(
   weights, table, _ = begin.out_info
   shards = layout.parts(traj.num_prompts, 'sampled_rows')
 
-  def chosen(slots):
-    return slot_decode.Chosen(
-      row_V=array((slots,), jnp.int32), live_V=array((slots,), bool)
-    )
-
-  fed = programs.fed(traj) * shards
-  said = slot_decode.Observed(
-    ids_VO=array((fed, most), jnp.int32),
-    length_V=array((fed,), jnp.int32),
-    forget_V=array((fed,), bool),
-  )
+  of_feed, of_sample = slot_decode.columns(most)
+  said = array((programs.fed(traj) * shards, of_feed), jnp.int32)
   found = {'': begin}
-  found['feed'] = programs.feed.lower(weights, table, chosen(fed), said)
+  found['feed'] = programs.feed.lower(weights, table, said)
   tried = programs.tried(traj)
   for width in tried:
     slots = width * shards
     name = 'sample' if width == tried[0] else f'sample {slots}'
-    found[name] = programs.sample.lower(weights, table, chosen(slots))
+    chosen = array((slots, of_sample), jnp.int32)
+    found[name] = programs.sample.lower(weights, table, chosen)
   return found
 
 

@@ -200,11 +200,15 @@ def _reward_model_bytes(
 
 
 def _evaluation_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:
-  """The bytes of the set that needs most; 0 without evaluations."""
+  """The bytes of the set that needs most; 0 without evaluations.
+
+  Options are scored in microbatches of the score stage, which counts itself.
+  """
   if not config.evaluation.every:
     return 0
   each = evaluations(config).values()
-  return max(_set_bytes(one, sizes, mesh) for one in each)
+  drawn = [one for one in each if not one.evaluation.options]
+  return max((_set_bytes(one, sizes, mesh) for one in drawn), default=0)
 
 
 def _set_bytes(config: ExperimentConfig, sizes: Sizes, mesh) -> int:

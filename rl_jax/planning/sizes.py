@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.decoding import decode, turn_decode
+from rl_jax.decoding import decode, slot_engine, turn_decode
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
 from rl_jax.episodes.turns import FIXED, SLOTS
@@ -94,6 +94,7 @@ class Sizes:
   beams: bool = False  # rows are kept sequences of beam search
   # Batches of episodes that are played at a time, each with weights and caches.
   played: int = 1
+  in_slots: bool = False  # episodes whose rows do not wait for each other
 
   @classmethod
   def of(cls, config, model, mesh) -> 'Sizes':
@@ -142,6 +143,7 @@ class Sizes:
       widened=wrapper.widens,
       continued=wrapper.continues,
       played=tables_of_episodes(rollout, config.method),
+      in_slots=rollout.episodes == SLOTS,
     )
 
   def activations(self) -> int:
@@ -306,6 +308,8 @@ class Sizes:
     """
     if not self.rollout:
       return 0
+    if self.in_slots:
+      return self._cache_of_slots()
     m, rows, token = self.model, self._sampled_rows, self._token
     if self.cache_tokens and self.drafts is None and not self.episodes:
       return self._pool() * token
@@ -321,12 +325,20 @@ class Sizes:
     places += sum(map(self._places, widths[:2]))
     return places * token
 
-  def _first_cache(self) -> int:
-    """Keys and values of prompts, and of the rows before any has ended."""
-    if self.cache_tokens or not self.rollout:
-      return self.cache()
-    places = self.rollout * self.prompt + self._places(self._widths()[0])
-    return places * self._token
+  def _cache_of_slots(self) -> int:
+    """Keys and values of all rows that are played, and of prompts once a table.
+
+    A call has those that it works on once more, unless these are all rows of
+    its table. One call runs at a time.
+    """
+    rows, most = self._sampled_rows, decode.most_widths(self.model)
+    most = min(most, slot_engine.MOST_WIDTHS)
+    tried = slot_engine.widths_of(rows, self.slots, 1, most)
+    called = (*tried, min(slot_engine.FEED_ROWS, tried[0]))
+    copied = max((width for width in called if width < rows), default=0)
+    table = self.rollout * self.prompt + self._places(rows)
+    places = self.played * table + self._places(copied)
+    return places * self._token // self.played
 
   @property
   def _token(self) -> int:
@@ -381,8 +393,7 @@ class Sizes:
 
     That is the logits of a step and, on TPU, one matrix of every layer in a
     second layout; or, where it is more, what lies there before the first step,
-    less the cache. XLA for GPU gathers a table of tokens that is the last
-    matrix as well in one layout, and copies it to another for products.
+    less the cache.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -390,15 +401,10 @@ class Sizes:
     logits = self.policies * rows * self.model.vocab_size * 4
     if self.model.platform.is_cpu:
       return max(self._prefill(), SAMPLING_COPIES * logits)
+    before = self.policies * self._passing_prompts()
+    step = logits
     if self._on_tpu:
-      before = self.policies * self._passing_prompts()
       step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
-    else:
-      turned = self._table * self.itemsize
-      turned *= self.policies * self.gathered * self.model.tied_embeddings
-      before = self.policies * self._passing_prompts()
-      before = max(before, turned + self._first_cache())
-      step = logits
     return max(step, before - self.cache())
 
   @property

@@ -15,3 +15,17 @@ def begin_with(
     kind_BT=jnp.where(given_BT, FORCED, PAD),
     length_B=length_B,
   )
+
+
+def cut_lengths(
+  beta: float | Array, length_B: Array, whether_B: Array, where_B: Array
+) -> Array:
+  """0 with probability 1 - beta, else uniform on {1, ..., length - 1}.
+
+  0 where the length is 1 or 0. The draws lie in [0, 1).
+  """
+  places_B = length_B - 1
+  place_B = (where_B * places_B).astype(jnp.int32)
+  place_B = jnp.minimum(place_B, places_B - 1)  # the product may round up
+  cut_B = (whether_B < beta) & (places_B > 0)
+  return jnp.where(cut_B, 1 + place_B, 0)

@@ -144,6 +144,14 @@ class Sampler:
     own = self._collector.jitted(_as_own)(traj)
     return self._score(own)[0].logp_old_BT
 
+  def reference_logp(self, traj: Trajectories) -> Any:
+    """log pi_ref(token) at the trained tokens, [B, T], as logp.
+
+    For methods that read logp_ref.
+    """
+    own = self._collector.jitted(_as_own)(traj)
+    return self._score(own)[0].logp_ref_BT
+
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(
@@ -158,9 +166,14 @@ class Sampler:
       traj, *processes.put(arrays, self._collector.replicated)
     )
 
-  def write(self, traj: Trajectories, new_tokens: int) -> Trajectories:
-    """new_tokens more at most for each unfinished row; nothing is judged."""
-    engine = self._collector.engine.variant((), new_tokens)
+  def write(
+    self, traj: Trajectories, new_tokens: int, transforms: tuple = ()
+  ) -> Trajectories:
+    """new_tokens more at most for each unfinished row; nothing is judged.
+
+    transforms: see start.
+    """
+    engine = self._collector.engine.variant(transforms, new_tokens)
     return engine.generate(self._params, traj=traj, key=self.key)
 
   def _continued(self, traj, done):

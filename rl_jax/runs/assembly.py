@@ -30,6 +30,7 @@ from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import sharded_state
 from rl_jax.measures import best_of
 from rl_jax.measures.influence import Probe
+from rl_jax.measures.option_scores import OptionScores, OptionSet
 from rl_jax.method import Method, idle_pieces, uncorrected
 from rl_jax.models import platform, transformer
 from rl_jax.models.tokenizer import special_ids
@@ -469,7 +470,7 @@ def make_evaluator(
 
   evaluator = Evaluator(
     engine,
-    _evaluated_prompts(config, policy, runner),
+    _evaluated_prompts(config, policy, runner, mesh),
     runner,
     protocols_of(config),
     settings,
@@ -494,12 +495,35 @@ def _draws(config):
   return any(one.num_samples for one in config.evaluation.by_name().values())
 
 
-def _evaluated_prompts(config, policy, runner) -> dict[str, PromptSet]:
+def _evaluated_prompts(
+  config, policy, runner, mesh
+) -> dict[str, PromptSet | OptionScores]:
   """The sets of an evaluation by name; '' the split of the run's task."""
-  split = config.evaluation.split
-  bound = functools.partial(make_prompts, config, policy, runner)
-  prompts = {} if split is None else {'': bound(split)}
-  for one in config.evaluation.sets:
-    task = config.task if one.task is None else one
-    prompts[one.name] = bound(one.split, task)
+  tasks = {one.name: one for one in config.evaluation.sets if one.task}
+  prompts: dict[str, PromptSet | OptionScores] = {}
+  for name, one in config_lib.evaluations(config).items():
+    task, split = tasks.get(name, config.task), one.evaluation.split
+    assert split is not None  # only that of a run without one
+    if one.evaluation.options:
+      prompts[name] = _option_scores(one, policy, mesh, split, task)
+    else:
+      prompts[name] = make_prompts(config, policy, runner, split, task)
   return prompts
+
+
+def _option_scores(config, policy, mesh, split, task) -> OptionScores:
+  """Scores of a set of options; microbatches have the rows of a score pass."""
+  rollout, settings = config.rollout, config.evaluation
+  prompts = OptionSet(
+    task,
+    split,
+    policy.tokenizer,
+    rollout.max_prompt_tokens,
+    rollout.overlong_prompt,
+    max_option_tokens=config_lib.evaluated_tokens(config),
+  )
+  minibatch = config.update.minibatch_prompts or rollout.num_prompts
+  groups = config.update.microbatch_prompts or minibatch
+  count = min(settings.batch_prompts, settings.num_prompts, len(prompts))
+  rows = config.update.microbatch_rows or groups * rollout.group_size
+  return OptionScores(prompts, policy.model, mesh, count, rows)

@@ -24,6 +24,7 @@ from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
 from rl_jax.measures import best_of, by_problem, consensus
+from rl_jax.measures.option_scores import OptionScores
 from rl_jax.pieces.logits import TopK, TopP
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.rollouts.prompts import PromptSet
@@ -262,7 +263,7 @@ class Evaluator:
   def __init__(
     self,
     engine: MakeEngine,
-    prompts: Mapping[str, PromptSet],
+    prompts: Mapping[str, PromptSet | OptionScores],
     runner: TextVerifier | TokenVerifier | EpisodeRunner,
     protocols: Mapping[str, Protocol],
     settings: EvaluationConfig,
@@ -271,7 +272,8 @@ class Evaluator:
     judges: Judges = NO_JUDGES,
     seed: int = 0,
   ):
-    """prompts, protocols: of each set by its name; '' has none.
+    """prompts, protocols: of each set by its name; '' has none. Sets of options
+    have scores in place of prompts.
 
     settings: what is measured of all sets together. stop: ends of responses.
     judges: add their components; pairs of one greedy response are 1/2.
@@ -282,11 +284,12 @@ class Evaluator:
     # (self-certainty of rows by (params, traj), power), for votes of samples.
     self.votes: tuple[Callable, float] | None = None
     self._programs = self._make_programs(engine)
-    mesh = next(iter(self._programs.values())).engine.mesh
-    self._key = processes.put(
-      randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
-      mesh_lib.replicated(mesh),
-    )
+    self._key: Any = None
+    for program in self._programs.values():  # all are on one mesh
+      self._key = processes.put(
+        randomness.purpose_key(jax.random.key(seed), randomness.EVALUATION),
+        mesh_lib.replicated(program.engine.mesh),
+      )
 
   def _make_programs(self, make) -> dict[tuple[str, bool], _Program]:
     """Programs by set, and whether they draw; equal ones are one object."""
@@ -304,7 +307,8 @@ class Evaluator:
 
     Rows: 'greedy' [n] and 'samples' [n, k] are outcomes, NaN of a response that
     was not judged; 'responses' [n] are the texts of the greedy ones, and
-    'questions' [n] those that they answer, without the prompt around them.
+    'questions' [n] those that they answer, without the prompt around them. Sets
+    of options have the outcome of each accuracy and what OptionScores.run says.
 
     With drafts the metrics have accepted_length and sample_accepted_length,
     over all sets; with programs of several kinds, over those that the first set
@@ -340,6 +344,8 @@ class Evaluator:
 
   def _run_set(self, params, name, prompts, judges):
     """(metrics, rows by name, arrays of greedy responses or None) of a set."""
+    if isinstance(prompts, OptionScores):
+      return *self._run_options(params, name, prompts), None
     arrays, parts, rows = {}, [], {}
     for drawn in (False, True):
       if (program := self._programs.get((name, drawn))) is not None:
@@ -356,11 +362,24 @@ class Evaluator:
       rows['responses'] = greedy['response'][:, 0]
       rows['questions'] = greedy['question'][:, 0]
     found = self._measured(greedy, samples)
+    ratios = prompts.task.traits.ratios
+    found |= _ratios(greedy, ratios, '') | _ratios(samples, ratios, 'sample_')
     for part in sorted(set(parts) - {None}):
       own = np.asarray([x == part for x in parts])
       of_part = self._measured(_rows_of(own, greedy), _rows_of(own, samples))
       found |= {f'{part}/{key}': x for key, x in of_part.items()}
     return found, rows, greedy
+
+  def _run_options(self, params, name, scores):
+    """(metrics, rows by name) of a set whose options are compared."""
+    total = min(self._protocols[name].settings.num_prompts, len(scores))
+    right, rows = scores.run(params, total)
+    found: dict[str, Any] = {key: x.mean() for key, x in right.items()}
+    if self._settings.intervals:
+      for key, right_N in right.items():
+        ends = by_problem.interval(right_N)
+        found |= dict(zip((f'{key}_low', f'{key}_high'), ends, strict=True))
+    return {**found, 'n': total, 'reward_errors': 0}, {**right, **rows}
 
   def _measured(self, greedy, samples):
     found = evaluation_metrics(greedy, samples)
@@ -441,6 +460,15 @@ def _rewards(judged, weights):
     )
     for name in (*sorted(names), 'mean')
   }
+
+
+def _ratios(arrays, ratios, prefix):
+  """Sums of a component by those of another, over what was judged."""
+  found = {}
+  for name, (above, below) in ratios.items() if arrays else ():
+    above, below = (np.nansum(arrays[f'reward/{x}']) for x in (above, below))
+    found[f'{prefix}reward/{name}'] = above / below if below else np.nan
+  return found
 
 
 def _rows_of(own, arrays):

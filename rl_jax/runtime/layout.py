@@ -53,6 +53,29 @@ def constrain(x: Array, *logical_axes: str | None) -> Array:
   )
 
 
+def gathered(x: Array, *logical_axes: str | None) -> Array:
+  """x whole over 'width', and otherwise by RULES.
+
+  Where that is not the first axis, its devices split an earlier one before they
+  gather it. So they gather x as it lies in memory; XLA would turn the whole.
+  """
+  sizes = _axes_in_force()
+  if not sizes:
+    return x
+  others = tuple(None if a == 'width' else a for a in logical_axes)
+  whole = [axes_of(*pair, sizes) for pair in zip(x.shape, others, strict=True)]
+  at = logical_axes.index('width') if 'width' in logical_axes else 0
+  own = split_over(x.shape[at], 'width') if at else ()
+  for i, logical in enumerate(others[:at] if own else ()):
+    names = (*whole[i], *own)
+    even = x.shape[i] % math.prod(sizes[name] for name in names) == 0
+    if logical != 'layers' and even:
+      turned = PartitionSpec(*whole[:i], names, *whole[i + 1 :])
+      x = jax.lax.with_sharding_constraint(x, turned)
+      break
+  return jax.lax.with_sharding_constraint(x, PartitionSpec(*whole))
+
+
 def by_rows(
   function: Callable, split: Sequence[bool], num_prompts: int
 ) -> Callable:

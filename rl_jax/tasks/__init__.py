@@ -1,6 +1,7 @@
 """Tasks: numbered prompts, and reward functions of responses."""
 
 from rl_jax.tasks.base import OUTCOME, Example, Task, TaskTraits, combine
+from rl_jax.tasks.choice_rows import ChoiceRows
 from rl_jax.tasks.countdown import Countdown
 from rl_jax.tasks.described import Described
 from rl_jax.tasks.environments.alf_world import AlfWorld
@@ -27,7 +28,9 @@ from rl_jax.tasks.gap_split import GapSplit
 from rl_jax.tasks.goal_prompts import GoalPrompts
 from rl_jax.tasks.gym import ReasoningGym
 from rl_jax.tasks.in_mode import InMode
+from rl_jax.tasks.instruction_rows import InstructionRows
 from rl_jax.tasks.joined_pairs import JoinedPairs, ReferencedPairs
+from rl_jax.tasks.kept_prompts import KeptPrompts
 from rl_jax.tasks.levels import Levels
 from rl_jax.tasks.mixture import Mixture, MixturePart
 from rl_jax.tasks.opened_modes import OpenedModes
@@ -59,17 +62,20 @@ __all__ = [
   'Example',
   'FencedCalls',
   'InMode',
+  'InstructionRows',
   'GapSplit',
   'GoalPrompts',
   'GymnasiumText',
   'JoinedPairs',
   'JsonCalls',
+  'KeptPrompts',
   'Levels',
   'MarkedCalls',
   'MemoryWindow',
   'MiniGrid',
   'Mixture',
   'MixturePart',
+  'ChoiceRows',
   'OpenEnv',
   'OpenSpiel',
   'OpenedModes',

@@ -51,6 +51,7 @@ MODES = (
   'last_number',
   'first_line_last_number',
   'answer_line',
+  'answer_is',
   'boxed_or_last_number',
   'boxed_after_think',
   'hash_number',
@@ -58,8 +59,9 @@ MODES = (
 # Modes that search for a mark; it can be asked for near the end.
 MARKED = (
   *('hash', 'boxed', 'answer_tags', 'answer_line', 'boxed_after_think'),
-  'hash_number',
+  *('hash_number', 'answer_is'),
 )
+_IS = re.compile(r'\banswer\s++is:?\s++([^\n]++)', re.IGNORECASE)
 _LINE = re.compile(r'\banswer\s*+:\s*+([^\n]++)', re.IGNORECASE)
 # The line has no other digit and does not continue the number: '12e3', '2^x'.
 _HASHED = re.compile(
@@ -83,6 +85,7 @@ def extract(text: str, mode: str, last: int | None = None) -> str | None:
   subtracts: '20-5' gives 5. first_line_last_number: that of the first line.
   answer_line: what follows the last 'Answer:', in any case, on its line,
   without a full stop, dollar signs or a box around all of it.
+  answer_is: what follows the last 'answer is', in the same way.
   boxed_or_last_number: as boxed if a box is opened, else as last_number.
   boxed_after_think: as boxed, after the last </think>, which must be there.
   hash_number: the digits after the last '#### ', without commas that separate
@@ -104,11 +107,12 @@ def well_formed(text: str, mode: str, last: int | None = None) -> bool:
   r"""True if the response has exactly the form that the mode asks for.
 
   answer_tags: the whole text is <think>...</think> <answer>...</answer>, each
-  tag once. hash, hash_number, boxed, answer_line: the mark once, with something
-  in it. boxed_after_think: </think> once, and the box once after it. Else: an
-  answer is found.
+  tag once. hash, hash_number, boxed, answer_line, answer_is: the mark once,
+  with something in it. boxed_after_think: </think> once, and the box once after
+  it. Else: an answer is found.
   """
-  if mode == 'answer_line' and len(_LINE.findall(text)) != 1:
+  lines = {'answer_line': _LINE, 'answer_is': _IS}.get(mode)
+  if lines is not None and len(lines.findall(text)) != 1:
     return False
   if mode == 'boxed_after_think':
     if text.count('</think>') != 1 or _after_think(text).count(_BOX) != 1:
@@ -237,8 +241,8 @@ def _hash_number(text):
   return number.replace(',', '')
 
 
-def _answer_line(text):
-  matches = collections.deque(_LINE.finditer(text), maxlen=1)
+def _answer_line(text, mark=_LINE):
+  matches = collections.deque(mark.finditer(text), maxlen=1)
   if not matches:
     return None
   found = matches[0][1].strip().removesuffix('.').strip()
@@ -247,6 +251,10 @@ def _answer_line(text):
   if found.startswith(_BOX) and (inside := _boxed(found)) is not None:
     return inside if found == f'{_BOX}{inside}}}' else found
   return found
+
+
+def _answer_is(text):
+  return _answer_line(text, _IS)
 
 
 def _after_think(text):
@@ -344,6 +352,7 @@ _EXTRACTORS = {
   'last_number': _last_number,
   'first_line_last_number': _first_line_last_number,
   'answer_line': _answer_line,
+  'answer_is': _answer_is,
   'boxed_or_last_number': _boxed_or_last_number,
   'boxed_after_think': _boxed,
   'hash_number': _hash_number,

@@ -20,6 +20,8 @@ OUTCOME = 'outcome'  # the component that every task returns: 1 is solved
 PLACE = 'place'  # in Example.meta: file and row of the data
 PART = 'mixture_part'  # in Example.meta: the name that metrics are split by
 COLUMNS = 'columns'  # in Example.meta: fields of the row that rewards read
+# In Example.meta: the fields of the row that hold its options.
+OPTION_FIELDS = 'option_fields'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +85,19 @@ class RecordedResponse:
   annotator: int | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Option:
+  """A text that may follow a prompt, to be compared with others.
+
+  before: the text between the prompt and the option; it belongs to what is
+  scored, but not to the text's length. right: whether it is a right one.
+  """
+
+  text: str
+  before: str
+  right: bool
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskTraits:
   """The properties of a task that a run reads before it asks for prompts.
@@ -128,6 +143,11 @@ class TaskTraits:
   clusters: bool = False  # rewards have the component `cluster_id`
   # {name: text}: how responses of a mode begin, the cheapest first.
   modes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  # {name: (component, component)}: evaluations have reward/NAME, the sum of the
+  # first over all responses by that of the second.
+  ratios: Mapping[str, tuple[str, str]] = dataclasses.field(
+    default_factory=dict
+  )
 
 
 TRAITS = tuple(field.name for field in dataclasses.fields(TaskTraits))
@@ -170,12 +190,14 @@ OPTIONAL = (
   'make',
   'target',
   'recorded',
+  'scored_options',
   'hinted',
   'hinted_by',
   'with_examples',
   'rubric',
   'with_rubric',
   'criticised',
+  'spans',
   'device_answers',
   'reward_device',
   'row_inputs_device',
@@ -263,6 +285,10 @@ class Task(user_modules.NamesCode, abc.ABC):
     """Responses that data hold; by default the target, as the only one."""
     return (RecordedResponse(text=self.target(example)),)
 
+  def scored_options(self, example: Example) -> tuple[Option, ...]:
+    """The options whose likelihoods evaluations compare, in their order."""
+    raise self._lacks('scored_options')
+
   def prepare(self) -> None:  # noqa: B027, most have nothing to do
     """Imports what `reward` or episodes need, before workers are forked."""
 
@@ -295,6 +321,15 @@ class Task(user_modules.NamesCode, abc.ABC):
   def criticised(self, example: Example, response: str) -> Example:
     """The example whose prompt shows a response and a critique of it."""
     raise self._lacks('criticised')
+
+  def spans(
+    self, example: Example, response: str
+  ) -> Sequence[tuple[int, int, float]]:
+    """(begin, end, score) of parts of a response, in characters.
+
+    1 is good and -1 bad; what is in no span is neither.
+    """
+    raise self._lacks('spans')
 
   def task_of(self, example: Example) -> 'Task':
     """The task that the example comes from, of several."""

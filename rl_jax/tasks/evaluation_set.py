@@ -17,6 +17,10 @@ _SET = 'evaluation_set'  # in Example.meta
 
 _NAME = re.compile(r'[\w.-]+')
 AVERAGE = 'average'  # metrics of averages are average/NAME
+# Of sets whose options are compared, see measures.option_scores.
+OPTION_ACCURACIES = (
+  *('acc', 'acc_per_character', 'acc_per_byte', 'acc_per_token'),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +31,8 @@ class EvaluationSet(Task):
   As a task it holds the prompts of `split` under every name of a split; its
   examples say which set they are of, see `Several`. The fields after `task` are
   those of EvaluationConfig for this set; None: as `evaluation` says. Sets of
-  equal sampling, samples and tokens share compiled programs.
+  equal sampling, samples and tokens share compiled programs. With `options`
+  nothing is sampled.
   """
 
   name: str
@@ -36,6 +41,7 @@ class EvaluationSet(Task):
   limit: int | None = ranged(None, 1)  # its num_prompts
   num_samples: int | None = ranged(None, 0)
   greedy: bool | None = None
+  options: bool | None = None
   temperature: float | None = ranged(None, 0.0, open_low=True)
   top_k: int | None = ranged(None, 1)
   top_p: float | None = ranged(None, 0.0, 1.0, open_low=True)
@@ -65,6 +71,12 @@ class EvaluationSet(Task):
   def reward_weights(self) -> Mapping[str, float]:
     return self.task.reward_weights
 
+  def supports(self, name: str) -> bool:
+    """Its own methods, and the options of the task."""
+    if name == 'scored_options':
+      return self.task.supports(name)
+    return super().supports(name)
+
   def num_prompts(self, split: str) -> int:
     """The number of prompts in the split of the set."""
     del split
@@ -80,10 +92,14 @@ class EvaluationSet(Task):
     """The task's, of an example that is marked."""
     return self.task.reward(_unmarked(example), response)
 
+  def scored_options(self, example: Example) -> tuple[base.Option, ...]:
+    """The task's, of an example that is marked."""
+    return self.task.scored_options(_unmarked(example))
+
 
 # Fields of an EvaluationSet that have the same name in EvaluationConfig.
 _OWN = (
-  *('num_samples', 'greedy', 'temperature', 'top_k', 'top_p'),
+  *('num_samples', 'greedy', 'options', 'temperature', 'top_k', 'top_p'),
   'max_response_tokens',
 )
 

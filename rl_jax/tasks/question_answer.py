@@ -1,7 +1,7 @@
 """Question-answer sets from files of rows: JSONL, CSV, Parquet and others."""
 
 import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import dataclasses
 import functools
 import math
@@ -110,7 +110,7 @@ class QuestionAnswer(Task):
   num_rows: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
 
   def __post_init__(self):
-    _check_sources(self.sources)
+    rows_lib.check_sources('QuestionAnswer', self.sources)
     if unknown := sorted(set(self.num_rows) - set(self.sources)):
       raise ValueError(
         f'QuestionAnswer.num_rows has {unknown}, but sources has '
@@ -307,24 +307,6 @@ class QuestionAnswer(Task):
       loaded, self.hold_out, self.num_validation, self.num_test
     )
     return parts[split]
-
-
-def _check_sources(sources):
-  """Raises ValueError unless they are texts by the names of splits."""
-  if not isinstance(sources, Mapping):
-    raise ValueError(
-      f"QuestionAnswer.sources = {sources!r} is not {{'train': SOURCE, ...}}"
-    )
-  if not sources:
-    raise ValueError('QuestionAnswer.sources is empty')
-  for split, source in sources.items():
-    base.check_split(split)
-    if not isinstance(source, str) or not source:
-      raise ValueError(
-        f'QuestionAnswer.sources[{split!r}] = {source!r} is not the text of '
-        'one file, one folder (several Parquet files are read together) or '
-        'tfds:NAME'
-      )
 
 
 @functools.lru_cache(maxsize=32)

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from rl_jax import checks
-from rl_jax.tasks import messages, sources, tables
+from rl_jax.tasks import base, messages, sources, tables
 from rl_jax.tasks.sources import BadRowError
 
 _FIELD = re.compile(r'\{([^{}]+)\}')
@@ -185,6 +185,24 @@ def _kept(record, columns, where):
   if missing:
     raise _missing(missing[0], record, record, '', where)
   return {name: record[name] for name in columns}
+
+
+def check_sources(kind: str, sources: Any) -> None:
+  """Raises ValueError unless sources of a task are texts by names of splits."""
+  if not isinstance(sources, Mapping):
+    raise ValueError(
+      f"{kind}.sources = {sources!r} is not {{'train': SOURCE, ...}}"
+    )
+  if not sources:
+    raise ValueError(f'{kind}.sources is empty')
+  for split, source in sources.items():
+    base.check_split(split)
+    if not isinstance(source, str) or not source:
+      raise ValueError(
+        f'{kind}.sources[{split!r}] = {source!r} is not the text of '
+        'one file, one folder (several Parquet files are read together) or '
+        'tfds:NAME'
+      )
 
 
 def is_source(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import functools
 from typing import Any, ClassVar
 
 from rl_jax.tasks import base
@@ -83,6 +84,9 @@ class Wrapped(Task, is_base=True):
   def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     return self.inner.recorded(example)
 
+  def scored_options(self, example: Example) -> tuple[base.Option, ...]:
+    return self.inner.scored_options(example)
+
   def prepare(self) -> None:
     self.inner.prepare()
 
@@ -108,6 +112,11 @@ class Wrapped(Task, is_base=True):
 
   def criticised(self, example: Example, response: str) -> Example:
     return self.inner.criticised(example, response)
+
+  def spans(
+    self, example: Example, response: str
+  ) -> Sequence[tuple[int, int, float]]:
+    return self.inner.spans(example, response)
 
   def task_of(self, example: Example) -> Task:
     """The task of the example, if there are several."""
@@ -151,3 +160,58 @@ class Wrapped(Task, is_base=True):
     self, state: Any, action_BA: Any, length_B: Any, tokenizer: Any
   ) -> tuple[Any, DeviceReply]:
     return self.inner.step_device(state, action_BA, length_B, tokenizer)
+
+
+_PLACE = 'selected_index'  # in Example.meta: the index in the whole task
+
+
+@dataclasses.dataclass(frozen=True)
+class Selected(Wrapped, is_base=True):
+  """Base of a task that has some prompts of another one, in its order.
+
+  A class writes `places`. Hints are not passed on.
+  """
+
+  not_passed: ClassVar[tuple[str, ...]] = ('hinted',)
+
+  def places(self, split: str) -> list[int]:
+    """The indices in the whole task; computed once for every split."""
+    raise NotImplementedError
+
+  def num_prompts(self, split: str) -> int:
+    """The number of prompts that are kept."""
+    return len(self._kept(split))
+
+  def example(self, split: str, index: int) -> Example:
+    """The index-th one of those that are kept."""
+    base.check_index(self, split, index)
+    place = self._kept(split)[index]
+    found = self.task.example(split, place)
+    return dataclasses.replace(
+      found, id=index, meta={**found.meta, _PLACE: place}
+    )
+
+  def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
+    """The responses of the data."""
+    return self.task.recorded(_whole(example))
+
+  def target(self, example: Example) -> str:
+    return self.task.target(_whole(example))
+
+  def reward(self, example: Example, response: str) -> Mapping[str, float]:
+    return self.task.reward(_whole(example), response)
+
+  @functools.cached_property
+  def _known(self) -> dict[str, list[int]]:
+    return {}
+
+  def _kept(self, split):
+    if split not in self._known:
+      self._known[split] = self.places(split)
+    return self._known[split]
+
+
+def _whole(example: Example) -> Example:
+  """The example as the whole task knows it."""
+  meta = dict(example.meta)
+  return dataclasses.replace(example, id=meta.pop(_PLACE), meta=meta)

@@ -118,6 +118,7 @@ class CallQueue:
   def __init__(self, crew: Crew, timeout_seconds: float, rules: Rules):
     self._crew, self._timeout, self._rules = crew, timeout_seconds, rules
     self._waiting: list[Call] = []  # sorted
+    self._kinds: collections.Counter[str] = collections.Counter()  # of them
     self._done: list[Call] = []
     self._homes: dict[Any, _Home] = {}
     self._numbers: dict[int, Call] = {}  # of calls that may be answered
@@ -189,6 +190,7 @@ class CallQueue:
     """Ends all processes: busy ones would reply to the next call."""
     self._crew.close()
     self._waiting, self._done, self._left = [], [], 0
+    self._kinds.clear()
     self._homes.clear()
     self._restarts = 0
 
@@ -200,11 +202,13 @@ class CallQueue:
   def _wait(self, call):
     call.waits = True
     bisect.insort(self._waiting, call, key=_order)
+    self._kinds[call.kind] += 1
 
   def _drop(self, call):
     """The call waits no longer."""
     call.waits = False
     self._waiting.remove(call)
+    self._kinds[call.kind] -= 1
 
   def _busy(self):
     return [worker for worker in self._crew.workers if worker.pending]
@@ -219,11 +223,17 @@ class CallQueue:
     """Gives idle workers what they can make, the oldest first."""
     now = time.monotonic()
     running = self._running()
+    held: set[str] = set()  # kinds that are at their limit
     for call in list(self._waiting):
       if self._window and running.total() >= self._window.size:
         self._window.look(self._busy(), now)
         return
-      if not call.waits or not self._is_due(call.kind, running, now):
+      if not call.waits:
+        continue
+      if not self._is_due(call.kind, running, now):
+        held.add(call.kind)
+        if all(kind in held for kind, n in self._kinds.items() if n):
+          return
         continue
       worker = self._worker_for(call, now)
       if worker is not None and self._give(worker, self._chunk(call)):
@@ -306,6 +316,10 @@ class CallQueue:
     calls[0].queued = now - calls[0].submitted
     if (rate := self._rules.rates.get(worker.kind)) is not None:
       self._next[worker.kind] = now + 1.0 / rate
+    return self._send(worker, messages)
+
+  def _send(self, worker, messages):
+    """Returns whether the worker lives."""
     try:
       worker.connection.send_bytes(pickle.dumps(messages))
     except OSError:

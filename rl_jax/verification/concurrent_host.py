@@ -4,11 +4,13 @@ Imports no JAX. Coroutines share an event loop, blocking calls have threads.
 """
 
 import asyncio
-from collections.abc import Callable
 from concurrent import futures
 import inspect
+import json
 from multiprocessing.connection import Connection
 import pickle
+import queue
+import threading
 from typing import Any
 
 from rl_jax.verification import session_host
@@ -57,9 +59,7 @@ class ConcurrentHost(session_host.Host):
       pass  # its replies are known, and it is gone
 
 
-async def serve(
-  connection: Connection, host: ConcurrentHost, send: Callable[..., None]
-) -> None:
+async def serve(connection: Connection, host: ConcurrentHost) -> None:
   """Answers calls as they end, until the trainer closes the connection.
 
   A message that cancels a call is confirmed at once, and the call then has no
@@ -67,6 +67,21 @@ async def serve(
   """
   loop, tasks, cancelled = asyncio.get_running_loop(), {}, set()
   ended = loop.create_future()
+  replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+  def send(*reply):
+    replies.put(json.dumps(reply).encode())
+
+  def write():
+    # In its own thread: a loop that waited until the trainer reads would not
+    # read itself, and the trainer may wait for that.
+    try:
+      while True:
+        connection.send_bytes(replies.get())
+    except OSError:
+      pass  # the trainer has closed the connection
+
+  threading.Thread(target=write, daemon=True).start()
 
   async def answer(number, *request):
     reply = await host.answered(*request)

@@ -1,15 +1,22 @@
 """The queue of calls to workers that make many calls at the same time."""
 
 import collections
+from collections.abc import Iterator
 import json
 import math
 from multiprocessing import connection as connection_lib
 import pickle
 import time
+from typing import Any
 
 from rl_jax.verification import concurrent_host
-from rl_jax.verification.call_queue import MAX_REPLY_BYTES, Call, CallQueue
-from rl_jax.verification.processes import Worker
+from rl_jax.verification.call_queue import (
+  MAX_REPLY_BYTES,
+  Call,
+  CallQueue,
+  Rules,
+)
+from rl_jax.verification.processes import Crew, Worker
 
 CANCEL_SECONDS = 2.0  # in which a call that is cancelled has to end
 _MOST = 4096  # calls of a worker at once
@@ -23,12 +30,20 @@ class ConcurrentQueue(CallQueue):
   were heard is to blame, and fails. Where the process was silent, or has ended
   by itself, any of its calls may be to blame: each of them is made once more
   with a process of its own meanwhile, where only the guilty one fails.
+
+  A look at the queue costs no more with thousands of calls that wait in their
+  workers than with a few: calls are counted as they come and go, and as each
+  worker has them in the order in which their time ends, the first ones suffice.
   """
 
+  def __init__(self, crew: Crew, timeout_seconds: float, rules: Rules):
+    super().__init__(crew, timeout_seconds, rules)
+    self._made: collections.Counter[str] = collections.Counter()  # that run
+    # What workers are sent before the next look, in one message each.
+    self._unsent: dict[Worker, list[tuple[Any, ...]]] = {}
+
   def _running(self) -> collections.Counter[str]:
-    return collections.Counter(
-      call.kind for w in self._busy() for call in w.pending.values()
-    )
+    return self._made.copy()
 
   def _idle(self, worker: Worker) -> bool:
     if len(worker.pending) == 1:  # one that is_alone has no other beside it
@@ -56,12 +71,40 @@ class ConcurrentQueue(CallQueue):
       (call,) = calls
       call.began, call.cancelled = time.monotonic(), 0.0
       call.is_confirmed = False
+      self._made[call.kind] += 1
     return given
 
+  def _send(self, worker: Worker, messages: list[tuple[Any, ...]]) -> bool:
+    self._unsent.setdefault(worker, []).extend(messages)
+    return True
+
+  def _answered(
+    self, worker: Worker, outcome: Any, now: float, number: int | None = None
+  ) -> None:
+    assert number is not None
+    self._made[worker.pending[number].kind] -= 1
+    # Of calls of episodes nothing is asked once they are answered.
+    self._numbers.pop(number, None)
+    worker.given.pop(number, None)
+    super()._answered(worker, outcome, now, number)
+
+  def _requeue(self, worker: Worker) -> None:
+    self._made.subtract(call.kind for call in worker.pending.values())
+    self._unsent.pop(worker, None)
+    super()._requeue(worker)
+
+  def _forget(self) -> None:
+    super()._forget()
+    self._made.clear()
+    self._unsent.clear()
+
   def _listen(self, most: float) -> None:
+    while self._unsent:
+      if not super()._send(*self._unsent.popitem()):
+        return
     now = time.monotonic()
     busy = {w.connection: w for w in self._busy()}
-    ends = [self._end_of(c) for w in busy.values() for c in w.pending.values()]
+    ends = [end for w in busy.values() for _, _, end in self._first_ends(w)]
     ends += [x for x in self._next.values() if x > now and self._waiting]
     wait = max(0.0, min([now + most, *ends]) - now)
     if not busy:
@@ -76,14 +119,27 @@ class ConcurrentQueue(CallQueue):
           break
     now = time.monotonic()
     for worker in self._busy():
-      late = [c for c in worker.pending.items() if self._end_of(c[1]) <= now]
+      late = []
+      for number, call, end in self._first_ends(worker, now):
+        late += [(number, call)] * (end <= now)
       self._overdue(worker, late, now)
 
-  def _end_of(self, call):
-    """When something is to happen to a call that has not ended."""
-    if call.cancelled:
-      return call.cancelled + CANCEL_SECONDS
-    return call.began + self._timeout
+  def _first_ends(
+    self, worker: Worker, until: float = -math.inf
+  ) -> Iterator[tuple[int, Call, float]]:
+    """(number, call, when something is to happen to it), if it has not ended.
+
+    The first ones of a worker, up to one that was not cancelled and has time
+    after `until`: those after it have more.
+    """
+    for number, call in worker.pending.items():
+      if call.cancelled:
+        yield number, call, call.cancelled + CANCEL_SECONDS
+        continue
+      end = call.began + self._timeout
+      yield number, call, end
+      if end > until:
+        return
 
   def _overdue(self, worker, late, now):
     for number, call in late:

@@ -220,7 +220,7 @@ def _work(task, fd, settings):
     if settings['sessions'] and task.traits.workers != 'process':
       host = concurrent_host.ConcurrentHost(task)
       loop = asyncio.new_event_loop()  # what runs at the end is not waited for
-      loop.run_until_complete(concurrent_host.serve(connection, host, send))
+      loop.run_until_complete(concurrent_host.serve(connection, host))
       return
     host = session_host.Host(task) if settings['sessions'] else None
     while True:

@@ -16,15 +16,20 @@ from rl_jax.worlds.coverage import Coverage as Coverage
 from rl_jax.worlds.criticised_families import (
   CriticisedFamilies as CriticisedFamilies,
 )
+from rl_jax.worlds.equivalent_chains import EquivalentChains as EquivalentChains
 from rl_jax.worlds.families import Families as Families
+from rl_jax.worlds.family_chains import FamilyChains as FamilyChains
 from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
 from rl_jax.worlds.guessing_games import Wordle as Wordle
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
+from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
+from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
+from rl_jax.worlds.loved_motifs import LovedMotifs as LovedMotifs
 from rl_jax.worlds.many_boxes import ManyBoxes as ManyBoxes
 from rl_jax.worlds.misleading_lookup import MisleadingLookup as MisleadingLookup
 from rl_jax.worlds.motifs import Motifs as Motifs
@@ -33,6 +38,7 @@ from rl_jax.worlds.narrated_key_door import NarratedKeyDoor as NarratedKeyDoor
 from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
 from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
+from rl_jax.worlds.principle_pairs import PrinciplePairs as PrinciplePairs
 from rl_jax.worlds.ranked_families import RankedFamilies as RankedFamilies
 from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
 from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
@@ -40,6 +46,7 @@ from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
+from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves

@@ -51,3 +51,18 @@ class CriticisedFamilies(Families):
       said = str([*wrong, *missing, 0][0])
     prompt = f'{example.prompt}{" ".join(given)}|{said}='
     return dataclasses.replace(example, prompt=prompt)
+
+  def spans(
+    self, example: Example, response: str
+  ) -> tuple[tuple[int, int, float], ...]:
+    """Each digit: 1 at its right place, -1 where another or none belongs."""
+    right = example.answer.split(' ')
+    places = [i for i, x in enumerate(response) if x.isdigit()]
+    return tuple(
+      (
+        place,
+        place + 1,
+        1.0 if [response[place]] == right[number : number + 1] else -1.0,
+      )
+      for number, place in enumerate(places)
+    )

@@ -31,7 +31,7 @@ class PricedTools(EnvironmentTask):
   Components: `outcome` 1 for the right answer, `calls`, `slow` (calls of the
   slow tool), `called` 1 and `before_call` the turns so far at the first call,
   `cost` and durations 1 of the fast and slow_cost of the slow tool; other
-  actions cost nothing and take 1.
+  actions cost nothing and take 1; `malformed` counts those.
   """
 
   values: int = ranged(4, 2, 10)
@@ -116,6 +116,7 @@ class PricedTools(EnvironmentTask):
         'called': first_B.astype(jnp.float32),
         'before_call': jnp.where(first_B, waited_B, 0).astype(jnp.float32),
         'cost': cost_B.astype(jnp.float32),
+        'malformed': (number_B < 0).astype(jnp.float32),
       },
       done_B=done_B,
       state_B=observed_B + 1,
@@ -156,6 +157,7 @@ class Asking(Environment):
         'called': float(first),
         'before_call': float(before if first else 0),
         'cost': cost,
+        'malformed': float(not calls and not answers),
       },
       done=answers,
       state=observed,

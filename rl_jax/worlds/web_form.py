@@ -98,16 +98,21 @@ class WebForm(EnvironmentTask):
 
 
 class Filling(Environment):
-  """One episode."""
+  """One episode. asked: what replaces the instruction that says the goal."""
 
-  def __init__(self, task: WebForm, goal: str, page: str):
+  def __init__(
+    self, task: WebForm, goal: str, page: str, asked: str | None = None
+  ):
     self._task, self._goal, self._page = task, goal, page
+    self._asked = asked
 
   def reset(self, seed: int) -> Reply:
     """The instruction and the first page."""
     del seed  # that of the example
     asked = zip(self._task.names, self._goal, strict=True)
     observed = ''.join(name + x for name, x in asked if x != EMPTY)
+    if self._asked is not None:
+      observed = self._asked
     return Reply(f'{observed}:{self._observed()}', state=self._page)
 
   def step(self, action: str) -> Reply:

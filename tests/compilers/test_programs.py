@@ -5,6 +5,7 @@ Nothing is executed: what is asserted is that programs compile, and which
 collectives they hold.
 """
 
+import collections
 import dataclasses
 import functools
 import hashlib
@@ -189,6 +190,23 @@ def test_attention_with_windows_is_a_kernel(toy, target, kernel, cap):
   kernels = programs.compiled(found['score'], devices=4).kernels
   # One with the window and one without.
   assert sum(n for x, n in kernels.items() if kernel in x.lower()) >= 2
+
+
+def test_experts_are_kernels_on_gpu(toy):
+  """Three products of a layer: forward, again, and two gradients of each.
+
+  XLA would multiply each token with every expert of a device.
+  """
+  shape = dataclasses.replace(MODEL, num_experts=4, experts_per_token=2)
+  target = 'gpu:h100:1x1x4'
+  for axes in ((4, 1, 1), (1, 2, 2)):
+    found = lowered(target, toy.get_method('grpo'), LONG, axes, shape=shape)
+    text = found['update'].compile().as_text() or ''
+    names = re.findall(r'triton.*/(ragged_product\w*)', text)
+    count = collections.Counter(names)
+    assert count['ragged_product_of_blocks'] == 3
+    assert count['ragged_product'] >= 2 * 3
+    assert 'ragged_product' in (found['generate'].compile().as_text() or '')
 
 
 REMATERIALIZED = 'nvoluntary full rematerialization'

@@ -194,3 +194,43 @@ def test_rows_of_score_zero_come_last():
 def test_wrong_draws_are_refused(scores, count, message):
   with pytest.raises(ValueError, match=message):
     row_selection.drawn(np.array(scores), count, np.random.default_rng(0))
+
+
+def test_deficient_rows_by_hand():
+  """Shares of wrong samples count first; the loss decides among equal ones."""
+  nan = np.nan
+  outcomes = [[1, 1, 0, 0], [1, 1, 1, 1], [0, nan, nan, 1], [nan] * 4, [1] * 4]
+  wrong = row_selection.wrong_shares(np.array(outcomes, float))
+  np.testing.assert_array_equal(wrong, [0.5, 0.0, 0.5, 1.0, 0.0])
+  loss = np.array([0.1, 9.0, 0.2, 0.0, 0.3])  # ranks 1/4, 1, 2/4, 0, 3/4
+  found = row_selection.deficiency(wrong, loss)
+  np.testing.assert_array_equal(found, [1.125, 0.5, 1.25, 2.0, 0.375])
+
+
+def test_equal_outcomes_are_ordered_by_the_loss():
+  """E0: then a deficiency is half the rank of the loss; and the reverse."""
+  rng = np.random.default_rng(0)
+  loss, wrong = rng.random(9), rng.random(9)
+  same = row_selection.deficiency(np.full(9, 0.25), loss)
+  np.testing.assert_array_equal(same, row_selection.ranks(loss) / 2)
+  found = row_selection.deficiency(wrong, np.exp(3 * loss))
+  assert (np.argsort(found) == np.argsort(wrong)).all()
+  np.testing.assert_array_equal(found, row_selection.deficiency(wrong, loss))
+  with pytest.raises(ValueError, match='9 shares and 8 losses'):
+    row_selection.deficiency(wrong, loss[1:])
+
+
+def test_solved_rows_are_discarded():
+  """A fifth of ten solved rows stays; share 1 keeps all, share 0 no solved."""
+  wrong = np.array([0.0] * 10 + [0.5, 0.125])
+  rng = np.random.default_rng(0)
+  for _ in range(5):
+    kept = row_selection.unsolved(wrong, 0.2, rng)
+    assert len(kept) == 4 and set(kept) >= {10, 11}
+    assert (np.diff(kept) > 0).all()
+  np.testing.assert_array_equal(
+    row_selection.unsolved(wrong, 1.0, rng), range(12)
+  )
+  np.testing.assert_array_equal(
+    row_selection.unsolved(wrong, 0.0, rng), [10, 11]
+  )

@@ -1,5 +1,6 @@
 """Slots: the tokens of turns in step, whenever a row is chosen, among whom."""
 
+import dataclasses
 import functools
 
 import jax
@@ -37,12 +38,12 @@ def make_params():
 
 
 @functools.cache
-def programs(slots=None):
+def programs(slots=None, limits=TURNS):
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   config = EngineConfig(
     group_size=G,
     max_response_tokens=T,
-    turns=TURNS,
+    turns=limits,
     free_turns=True,
     slots=slots,
   )
@@ -93,12 +94,14 @@ def in_step(turns=3):
   return playing.rows
 
 
-def in_slots(choose, turns=3, slots=None):
+def in_slots(
+  choose, turns=3, slots=None, steps=slot_decode.BURST, limits=TURNS
+):
   """The rows of RunningSlots, and the tokens that the host has read.
 
   choose: (rows that have an answer, rows that sample) -> those that do so now.
   """
-  made = programs(slots).slots
+  made = programs(slots, limits).slots
   made.settle(make_params(), empty(), KEY, MOST)
   assert made.exact
   slots = RunningSlots(made, make_params(), empty(), KEY, MOST)
@@ -126,7 +129,7 @@ def in_slots(choose, turns=3, slots=None):
     if drawn := [row for row in drawn if row in going]:
       for row in drawn[: slots.widest]:
         going.remove(row)
-      read(slots.sample(drawn))
+      read(slots.sample(drawn, steps))
   return slots.table.rows, ids
 
 
@@ -186,6 +189,29 @@ def test_when_and_among_whom_a_row_is_chosen_changes_nothing(choose, slots):
   check_same_tokens(rows, in_slots(at_once)[0])
 
 
+def test_a_burst_lasts_while_all_rows_go_on():
+  """E0: as many steps as are asked for, or up to the end of the first turn."""
+  limits = dataclasses.replace(TURNS, max_turn_tokens=20)
+  short, _ = in_slots(at_once, limits=limits)
+  found, _ = in_slots(at_once, limits=limits, steps=slot_decode.LONGEST)
+  for name in (*NAMES, 'logp_BT'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(short, name))
+  made = programs(None, limits).slots
+  slots = RunningSlots(made, make_params(), empty(), KEY, MOST)
+  going = [row for row, one in slots.first.read().items() if not one.ended]
+  left = {}  # tokens of the turn: a burst of one row has all of them
+  for row in going:
+    (alone,) = slots.sample([row], slot_decode.LONGEST).read().values()
+    assert alone.ended
+    left[row] = len(alone.ids)
+  longest, shortest = max(going, key=left.get), min(going, key=left.get)
+  assert left[longest] > slot_decode.BURST > left[shortest]
+  slots = RunningSlots(made, make_params(), empty(), KEY, MOST)
+  both = slots.sample([longest, shortest], slot_decode.LONGEST).read()
+  assert len(both[longest].ids) == slot_decode.BURST
+  assert len(both[shortest].ids) == left[shortest]
+
+
 @pytest.mark.parametrize('chunk', [1, 5])
 def test_other_chunks_change_no_token(chunk, monkeypatch):
   """E0 of the tokens, E2 of the log-probs: products of other shapes."""
@@ -198,11 +224,11 @@ def test_other_chunks_change_no_token(chunk, monkeypatch):
 
 def test_the_widths_of_slots_by_hand():
   """A quarter each, not below four."""
-  assert slot_engine._widths(256, None, 1, 3) == (256, 64, 16)
-  assert slot_engine._widths(128, 64, 2, 3) == (32, 8)
-  assert slot_engine._widths(15, None, 1, 3) == (15,)
-  assert slot_engine._widths(64, 16, 1, 1) == (16,)
-  assert slot_engine._widths(8, 1, 2, 3) == (1,)
+  assert slot_engine.widths_of(256, None, 1, 3) == (256, 64, 16)
+  assert slot_engine.widths_of(128, 64, 2, 3) == (32, 8)
+  assert slot_engine.widths_of(15, None, 1, 3) == (15,)
+  assert slot_engine.widths_of(64, 16, 1, 1) == (16,)
+  assert slot_engine.widths_of(8, 1, 2, 3) == (1,)
 
 
 def test_widths_that_differ_are_not_used(monkeypatch):
@@ -245,15 +271,15 @@ def test_few_rows_are_fed_at_a_time(fed, monkeypatch):
   monkeypatch.setattr(slot_engine, 'FEED_ROWS', fed)
   programs.cache_clear()
   expected, _ = in_slots(at_once)
-  shapes, feed = set(), programs(None).slots.feed
+  shapes, feed = set(), programs(None, TURNS).slots.feed
 
-  def noted(weights, table, chosen, said):
-    shapes.add(said.ids_VO.shape)
-    return feed(weights, table, chosen, said)
+  def noted(weights, table, said_VX):
+    shapes.add(said_VX.shape)
+    return feed(weights, table, said_VX)
 
-  monkeypatch.setattr(programs(None).slots, 'feed', noted)
+  monkeypatch.setattr(programs(None, TURNS).slots, 'feed', noted)
   rows, _ = in_slots(randomly(0))
   programs.cache_clear()
-  assert shapes == {(fed, MOST)}
+  assert shapes == {(fed, slot_decode.columns(MOST)[0])}
   for name in (*NAMES, 'logp_BT'):
     np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))

@@ -1,5 +1,6 @@
 """Sums and quantiles of what happens while a batch is played."""
 
+from rl_jax.episodes import timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.timeline import Activity
 
@@ -21,3 +22,25 @@ def test_times_of_calls_have_quantiles():
   assert found['calls/reset/ran_p50'] == found['calls/reset/ran_max'] == 3.0
   activity.begin()
   assert not any(name.startswith('calls/') for name in activity.metrics())
+
+
+def test_the_device_works_until_all_has_ended(monkeypatch):
+  """By a clock of the test: the first call counts, and what is open."""
+  now = [0.0]
+  monkeypatch.setattr(timeline.time, 'perf_counter', lambda: now[0])
+
+  def at(seconds):
+    now[0] = seconds
+    return activity
+
+  activity = timeline.Activity()
+  at(1.0).works()
+  at(3.0).works()
+  at(4.0).worked('burst', False)
+  at(6.0).worked('burst', True)
+  at(9.0).worked('feed', True)
+  assert at(10.0).seconds(timeline.DEVICE) == 5.0
+  assert activity.metrics()['device/idle_share'] == 0.5
+  activity.works()
+  at(12.0).begin()
+  assert at(13.0).seconds(timeline.DEVICE) == 1.0

@@ -37,6 +37,13 @@ ROWS = ''.join(
   + '\n'
   for gap in (0.0, 1.0)
 )
+STEPS = ''.join(
+  json.dumps(
+    {'prompt': f'{n}+1=', 'completions': ['<1>', '2'], 'labels': [True, False]}
+  )
+  + '\n'
+  for n in range(200)
+)
 
 
 @pytest.mark.parametrize('name', RECIPES)
@@ -73,6 +80,11 @@ def test_recipes_become_commands(name, tmp_path):
       (out,) = values.get('out') or values['scores_out']
       if binary == 'experiments.sft':  # a model
         assert out == str(tmp_path / stage)
+        continue
+      if binary == 'experiments.papers.worlds.step_labels':  # a folder
+        assert out == str(tmp_path / stage)
+        pathlib.Path(out).mkdir()
+        (pathlib.Path(out) / 'exact.jsonl').write_text(STEPS)
         continue
       assert out == str(tmp_path / f'{stage}.jsonl')
       text = ROWS  # of every gap that a split asks for
@@ -264,8 +276,8 @@ def write_recipe(path, stages):
 @pytest.mark.parametrize(
   'name',
   [
-    *('expert_iteration', 'fevo', 'iterative_dpo', 'mpo', 'okapi', 'pit'),
-    *('tulu3', 'veripo'),
+    *('expert_iteration', 'fevo', 'irft', 'iterative_dpo', 'mpo', 'okapi'),
+    *('pit', 'tulu3'),
   ],
 )
 def test_a_recipe_runs_small(name, tmp_path):

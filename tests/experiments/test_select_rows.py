@@ -166,3 +166,21 @@ def test_rows_whose_outcomes_differ_are_drawn(tmp_path, pool, capsys):
     call(tmp_path, path, capsys, **given)
   with pytest.raises(ValueError, match='--draw with --part=lowest'):
     call(tmp_path, path, capsys, **given, part='lowest')
+
+
+def test_solved_rows_are_discarded(tmp_path, pool, capsys):
+  """VerIPO: what is not solved stays, and a share of the rest."""
+  rows, path = pool
+  solved = set(range(5, 15))
+  samples = [[1.0, float(i in solved)] for i in range(len(rows))]
+  outcomes = tmp_path / 'outcomes.json'
+  outcomes.write_text(json.dumps({'samples': samples}))
+  given = {'rule': 'unsolved', 'outcomes': outcomes}
+  _, kept = call(tmp_path, path, capsys, **given, keep=0.2)
+  assert len(kept) == 12
+  assert [x for i, x in enumerate(rows) if i not in solved] == [
+    x for x in kept if x not in rows[5:15]
+  ]
+  for wrong in ({'keep': 2.0}, {'keep': 0.2, 'part': 'lowest'}):
+    with pytest.raises(ValueError, match='--keep is a share below 1'):
+      call(tmp_path, path, capsys, **given, **wrong)

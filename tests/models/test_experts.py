@@ -12,6 +12,7 @@ from rl_jax.models import experts, layers
 from rl_jax.models import params as params_lib
 from rl_jax.runtime import layout
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 CFG = models.ModelConfig(
   vocab_size=19,
@@ -153,19 +154,27 @@ def test_one_expert_is_a_dense_mlp():
 
 @pytest.mark.devices
 @pytest.mark.parametrize(
-  ('way', 'axes'),
+  ('way', 'axes', 'platform'),
   [
-    (experts.CHOSEN, dict(fsdp=2, tensor=2)),
-    (experts.CHOSEN, dict(fsdp=4)),
-    pytest.param(experts.ALL, dict(fsdp=2, tensor=2), marks=pytest.mark.slow),
+    (experts.CHOSEN, dict(fsdp=2, tensor=2), Platform()),
+    (experts.CHOSEN, dict(fsdp=4), Platform()),
+    (experts.CHOSEN, dict(fsdp=2, tensor=2), Platform('tpu')),
+    (experts.CHOSEN, dict(fsdp=4), Platform('tpu')),
+    pytest.param(
+      experts.ALL,
+      dict(fsdp=2, tensor=2),
+      Platform(),
+      marks=pytest.mark.slow,
+    ),
   ],
 )
-def test_split_experts_equal_one_device(way, axes):
+def test_split_experts_equal_one_device(way, axes, platform):
   """E1: rows over data and fsdp, experts over tensor; values and gradients.
 
   Where heads are whole, every copy of the parameters has its own rows.
+  Accelerators gather weights in the order of memory.
   """
-  cfg = dataclasses.replace(CFG, expert_products=way)
+  cfg = dataclasses.replace(CFG, expert_products=way, platform=platform)
   layer = make_layer(cfg)
   h = jnp.asarray(np.random.default_rng(1).normal(size=(8, 3, 8)), jnp.float32)
   expected, _ = both(layer, h)

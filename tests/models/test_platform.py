@@ -139,13 +139,16 @@ def test_kernels_take_windows_and_splash_takes_caps():
     platform_lib.choose_attention('cudnn', HOPPER, 'bfloat16', 64, capped=True)
 
 
-def test_ragged_products_are_for_tpus():
-  """And a model without experts has none."""
+def test_ragged_products_are_for_devices_that_have_kernels():
+  """TPUs, and GPUs in bfloat16; a model without experts has none."""
   dense = models.presets.tiny()
   model = dataclasses.replace(dense, num_experts=4, experts_per_token=2)
-  for platform, way in ((CPU, 'all'), (TPU, 'chosen'), (TURING, 'all')):
-    found = platform_lib.resolve(model, platform=platform)
+  ways = {CPU: 'all', TPU: 'chosen', TURING: 'all', HOPPER: 'chosen'}
+  for platform, way in ways.items():
+    found = platform_lib.resolve(model, attention='plain', platform=platform)
     assert found.expert_products == way
+  found = platform_lib.resolve(model, 'float32', 'plain', platform=HOPPER)
+  assert found.expert_products == 'all'
   assert platform_lib.resolve(dense, platform=TPU).expert_products == 'all'
 
 

@@ -11,6 +11,7 @@ import pytest
 from rl_jax import decoding, models
 from rl_jax.models import params as params_lib
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 
 pytestmark = pytest.mark.devices
 
@@ -121,6 +122,32 @@ def sampled(params, traj, sampling=SAMPLING):
     params, CFG, traj, jax.random.key(1), sampling, max_new_tokens=T
   )
   return out.response_BT
+
+
+@pytest.mark.parametrize('cfg', [CFG, EXPERTS])
+@pytest.mark.parametrize(
+  'platform', [Platform('cuda', (9, 0)), Platform('tpu')]
+)
+@pytest.mark.parametrize('shape', [(1, 8, 1), (2, 2, 2), (1, 4, 2)])
+def test_weights_of_decoding_are_whole_over_fsdp(shape, platform, cfg):
+  """E0: cut into layers and gathered, in the form of either accelerator."""
+  cfg = dataclasses.replace(cfg, platform=platform)
+
+  @functools.partial(jax.jit, static_argnums=0)
+  def weights(cfg, params):
+    return decoding.prepare_weights(params, cfg)
+
+  mesh = mesh_lib.make_mesh(
+    mesh_lib.MeshConfig(data=shape[0], fsdp=shape[1], tensor=shape[2])
+  )
+  with jax.set_mesh(mesh):
+    found = weights(cfg, make_inputs(mesh, cfg)[0])
+  wanted = weights(cfg, make_inputs(None, cfg)[0])
+  jax.tree.map(np.testing.assert_array_equal, found, wanted)
+  for x in jax.tree.leaves(found):
+    shard = x.sharding.shard_shape(x.shape)
+    parts = int(np.prod(x.shape)) // int(np.prod(shard))
+    assert parts in (1, shape[2]), x.sharding
 
 
 def test_without_an_end_token():

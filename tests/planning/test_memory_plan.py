@@ -164,6 +164,26 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
   assert found.sampler_weights == found.parameters
 
 
+@pytest.mark.parametrize('staleness', [0, 2])
+@pytest.mark.parametrize(
+  ('slots', 'copied'), [(None, 32 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
+)
+def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
+  """By hand: prompts and 128 rows of 80 a table, and the rows of one call.
+
+  With a slot for each row those of a call are all, or a quarter of them; few
+  slots of many rows have their prompts to themselves.
+  """
+  config = make_episodes(toy)
+  rollout = dataclasses.replace(
+    config.rollout, episodes='slots', staleness=staleness, slots=slots
+  )
+  config = dataclasses.replace(config, rollout=rollout)
+  tables = (1 + staleness) * (16 * 14 + 128 * 80)
+  found = plan(config, SMALL)
+  assert found.cache == 2 * 2 * 2 * 16 * 4 * (tables + copied)
+
+
 @pytest.mark.slow
 def test_episodes_need_what_is_planned(toy):
   """The first turn and a later one: both programs within 1.3.
@@ -403,20 +423,14 @@ def on_gpu(**fields):
   )
 
 
-def test_a_gathered_table_has_two_layouts_on_gpu(toy):
-  """By hand: beside the first cache of 8 rows a device; layers are cut once."""
-  assert SMALL.tied_embeddings
+def test_sampling_on_gpu_holds_logits_beside_weights_and_cache(toy):
+  """By hand: of 8 rows a device, also with a table that is the last matrix."""
   few = {'rollout__num_prompts': '2', 'update__microbatch_prompts': '2'}
   few |= {'rollout__max_response_tokens': '64'}
   config = make_config(toy, rollout__max_prompt_tokens='1', **few)
-  model = on_gpu(vocab_size=3000)
-  found = plan(config, model, fsdp=2)
-  first = 2 * SMALL.num_layers * 2 * 16 * 2 * (1 + 8 * 64)
-  table = 2 * 3000 * 64
-  assert found.cache + found.scratch == table + first
-  # An own last matrix is gathered as products read it.
-  model = dataclasses.replace(model, tied_embeddings=False)
-  assert plan(config, model, fsdp=2).scratch == 8 * 3000 * 4
+  for tied in (True, False):
+    model = on_gpu(vocab_size=3000, tied_embeddings=tied)
+    assert plan(config, model, fsdp=2).scratch == 8 * 3000 * 4
   # Weights that are not copied before are cut out once.
   found = plan(config, on_gpu(param_dtype='bfloat16'))
   layer = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128

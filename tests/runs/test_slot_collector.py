@@ -30,6 +30,9 @@ TURNS = TurnConfig(max_turns=3, max_turn_tokens=3, max_observation_tokens=6)
 class FakeSlots:
   """Three tokens a turn, a function of weights, row and place."""
 
+  widest, fed, idle = N * G, 8, True
+  unread, most_unread = 0, 0  # bursts of all games
+
   def __init__(self, programs, params, traj, key, most):
     del programs, key, most
     self._params, self._traj, self.table = params, traj, None
@@ -42,8 +45,9 @@ class FakeSlots:
       self._length[row] += len(ids)
       self._left[row] = 3
 
-  def sample(self, rows):
-    return self._burst(rows, None)
+  def sample(self, rows, steps):
+    del steps
+    return self._burst(rows[: self.widest], None)
 
   def _burst(self, rows, count):
     found = {}
@@ -55,7 +59,14 @@ class FakeSlots:
       ids = np.random.default_rng(seed).integers(4, 11, n).tolist()
       self._length[row] += n
       found[row] = Result(ids, False, count is None)
-    return SimpleNamespace(rows=list(rows), read=lambda: found)
+    FakeSlots.unread += 1
+    FakeSlots.most_unread = max(FakeSlots.most_unread, FakeSlots.unread)
+
+    def read():
+      FakeSlots.unread -= 1
+      return found
+
+    return SimpleNamespace(rows=list(rows), ended=True, read=read)
 
 
 class Selector:
@@ -191,6 +202,21 @@ def _whole(task, tmp_path):
   run.iterate(6)
   yield run
   run.close()
+
+
+@pytest.mark.parametrize('widest', [N * G, 2, 1])
+def test_a_burst_starts_before_others_are_read(
+  task, whole, tmp_path, monkeypatch, widest
+):
+  """It is of another game, or of other rows; batches are the same (E0)."""
+  monkeypatch.setattr(FakeSlots, 'widest', widest)
+  monkeypatch.setattr(FakeSlots, 'unread', 0)
+  monkeypatch.setattr(FakeSlots, 'most_unread', 0)
+  run = Run(task, tmp_path / 'run')
+  run.iterate(6)
+  run.close()
+  assert run.batches == whole.batches
+  assert FakeSlots.most_unread > 1
 
 
 def test_what_starts_when(whole):

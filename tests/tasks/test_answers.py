@@ -123,6 +123,11 @@ from rl_jax.tasks import answers, math_forms
     ('answer_line', 'Nonanswer: 5', None),
     ('answer_line', 'Answer:', None),
     ('answer_line', 'Answer 5', None),
+    ('answer_is', 'so the answer is (B).', '(B)'),
+    ('answer_is', 'The Answer is: $34$', '34'),
+    ('answer_is', 'answer is A\nthe answer is B, as', 'B, as'),  # the last
+    ('answer_is', 'answers is B', None),
+    ('answer_is', 'the answer is', None),
     ('boxed_or_last_number', r'is 12 \boxed{13} or 14', '13'),
     ('boxed_or_last_number', 'is 12', '12'),
     ('boxed_or_last_number', r'12 is \boxed{1', None),  # torn
@@ -171,6 +176,7 @@ def test_extract(mode, text, found):
     ('hash', '#### 12', 7),
     ('hash_number', '#### 12', 7),
     ('answer_line', 'Answer: 12', 10),
+    ('answer_is', 'answer is 12', 12),
     ('boxed_after_think', r'</think>\boxed{12}', 10),
     ('answer_tags', '<answer>12</answer>', 19),
   ],

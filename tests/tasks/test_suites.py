@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rl_jax.serialization import from_json, to_json
-from rl_jax.tasks.suites import SUITES, suite
+from rl_jax.tasks.suites import OPTIONS, SUITES, suite
 
 # A row of each file, with a wrong and a right response.
 ROWS = {
@@ -39,6 +39,29 @@ ROWS = {
   ),
 }
 
+CHOICES = {
+  'gpqa_diamond': (
+    {
+      'Question': 'Sky?',
+      'Correct Answer': 'blue',
+      'Incorrect Answer 1': 'red',
+      'Incorrect Answer 2': 'green',
+      'Incorrect Answer 3': 'grey',
+      'Subdomain': '-',
+    },
+    'Answer: {}',
+  ),
+  'mmlu_pro': (
+    {
+      'question': 'Sky?',
+      'options': ['red', 'blue', 'green'],
+      'answer': 'B',
+      'answer_index': 1,
+    },
+    'so the answer is ({}).',
+  ),
+}
+
 
 def write(path, row, count):
   path.write_text((json.dumps(row) + '\n') * count)
@@ -54,6 +77,27 @@ def test_rows_are_read_and_judged(tmp_path, name):
   example = task.example('test', count - 1)
   assert task.reward(example, wrong)['outcome'] == 0.0
   assert task.reward(example, right)['outcome'] == 1.0
+  assert from_json(to_json(task)) == task
+
+
+@pytest.mark.parametrize('name', sorted(OPTIONS))
+def test_suites_with_options(tmp_path, name):
+  """Prompts show all options; the letter of the right one is right."""
+  row, form = CHOICES[name]
+  count = OPTIONS[name]['rows']
+  task = suite(name, write(tmp_path / 'test.jsonl', row, count))
+  assert task.num_prompts('test') == count
+  letters, mark = set(), task.listing[len('{letter}')]
+  for index in (*range(20), count - 1):
+    example = task.example('test', index)
+    found = task.scored_options(example)
+    for letter, option in zip('ABCD', found, strict=False):
+      assert option.right == (option.text == 'blue')
+      assert f'\n{letter}{mark} {option.text}\n' in example.prompt
+      outcome = task.reward(example, form.format(letter))['outcome']
+      assert outcome == float(option.right)
+      letters |= {letter} if option.right else set()
+  assert letters == ({*'ABCD'} if name == 'gpqa_diamond' else {'B'})
   assert from_json(to_json(task)) == task
 
 

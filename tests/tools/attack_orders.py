@@ -165,6 +165,7 @@ class Orders:
     journal._calls._calls = calls
     runner._journal = journal
     runner._games.clear()
+    runner._flying.clear()
     self.trainer._restore()
     found = []
     for _ in range(iterations):

@@ -8,6 +8,8 @@ import pytest
 
 from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification import session_host
+from rl_jax.verification.call_queue import CallQueue
+from rl_jax.verification.concurrent_queue import ConcurrentQueue
 from rl_jax.verification.sessions import Request, SessionPool
 
 WAYS = ('asyncio', 'thread')
@@ -171,3 +173,62 @@ def test_whether_a_worker_is_idle_costs_the_same_beside_many_calls(bad):
     assert idle(worker) and len(read) == 2
     worker.pending |= {n: Pending() for n in range(4096)}
     assert not idle(worker)
+
+
+def test_calls_that_are_due_are_one_message(bad, monkeypatch):
+  """Each worker has one; a look examines the time of one call of it only."""
+  sent, examined = [], []
+  send, ends = CallQueue._send, ConcurrentQueue._first_ends
+
+  def noted_send(self, worker, messages):
+    sent.append(len(messages))
+    return send(self, worker, messages)
+
+  def noted_ends(self, *args):
+    found = list(ends(self, *args))
+    examined.append(len(found))
+    return found
+
+  monkeypatch.setattr(CallQueue, '_send', noted_send)
+  monkeypatch.setattr(ConcurrentQueue, '_first_ends', noted_ends)
+  task, count = bad.Waits(), 300
+  with SessionPool(task, 1, 60.0) as pool:
+    rows = Rows(pool, task, count)
+    kinds = rows.step(dict.fromkeys(range(count), f'meet {count}'))
+    assert kinds == ['ok'] * count
+    queue = pool._queue
+    assert not queue._numbers and not any(w.given for w in queue._crew.workers)
+    assert not queue._running().total()
+  assert sent == [count, count]
+  assert max(examined) == 1
+
+
+@pytest.mark.parametrize('way', ['asyncio', 'process'])
+def test_calls_beyond_a_limit_are_not_looked_at_each_time(
+  bad, way, monkeypatch
+):
+  """Those that wait are as many as they like; E0 of the texts."""
+  looked, is_due = [], CallQueue._is_due
+
+  def noted(self, *args):
+    looked.append(1)
+    return is_due(self, *args)
+
+  monkeypatch.setattr(CallQueue, '_is_due', noted)
+  task = bad.Waits() if way == 'asyncio' else bad.Whimsical()
+  count = 200 if way == 'asyncio' else 40
+  with SessionPool(task, 1, 60.0, limits={'step': 1, 'reset': 1}) as pool:
+    rows = Rows(pool, task, count)
+    assert len(looked) < 8 * count
+    assert rows.step(dict.fromkeys(range(count), 'a')) == ['ok'] * count
+  assert len(looked) < 16 * count
+
+
+@pytest.mark.slow
+def test_ten_thousand_episodes_wait_together(bad):
+  """More than a worker has at once, and than its pipe holds replies of."""
+  task, count = bad.Waits(), 10_000
+  with SessionPool(task, 2, 600.0) as pool:
+    rows = Rows(pool, task, count)
+    assert rows.step(dict.fromkeys(range(count), 'a')) == ['ok'] * count
+    assert not pool.made_again()['retries']

@@ -48,3 +48,17 @@ def test_prompts_to_learn_from_have_one_wrong_digit():
     assert set(own.prompt) <= set(task.alphabet)
   assert 10 < count < 30
   assert task.example('validation', 0) == plain.example('validation', 0)
+
+
+@pytest.mark.parametrize(
+  ('response', 'scores'),
+  [
+    ('4 1 3', {0: 1, 2: 1, 4: 1}),
+    ('4 2 3', {0: 1, 2: -1, 4: 1}),
+    ('4 1 3 3', {0: 1, 2: 1, 4: 1, 6: -1}),
+    ('c=', {}),
+  ],
+)
+def test_digits_are_spans(response, scores):
+  found = CriticisedFamilies().spans(EXAMPLE, response)
+  assert found == tuple((a, a + 1, float(x)) for a, x in scores.items())

@@ -33,6 +33,7 @@ def test_an_episode_by_hand():
   assert [r.duration for r in replies] == [1, 5, 1, 1, 1]
   assert [r.calls for r in replies] == [1, 1, 0, 0, 0]
   assert [r.rewards['cost'] for r in replies] == [1, 5, 0, 0, 0]
+  assert [r.rewards['malformed'] for r in replies] == [0, 0, 1, 1, 0]
   assert [r.done for r in replies] == [False] * 4 + [True]
   assert replies[-1].rewards['outcome'] == 1
 
@@ -64,6 +65,8 @@ def test_the_device_counts_the_same():
     )
     rewards = reply.rewards
     found.append(list(map(int, [*rewards['called'], *rewards['before_call']])))
+    wrong = [float(letter == '?') for letter in letters]
+    assert rewards['malformed'].tolist() == wrong
   assert found == [
     [1, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0],

@@ -1,20 +1,25 @@
 """The rows of the page, by the name on the command line."""
 
 from experiments.papers.control import (
+  aligned,
   beacons,
   bilevel,
+  chains,
   dpt,
+  experts,
   exploitation,
   guided,
   histories,
   lamo,
   lamo_llm,
+  lock,
   masked,
   maze,
   no_regret,
   protected,
   relief,
   search,
+  slippery,
   wanted,
 )
 from experiments.papers.control.claims import Row
@@ -32,6 +37,11 @@ ROWS: dict[str, Row] = {
   'search': search.ROW,
   'elites': search.ELITES_ROW,
   'parl': bilevel.ROW,
+  'alignment': aligned.ROW,
+  'dr_rpo': slippery.ROW,
+  'hnpg': lock.ROW,
+  'cot2': chains.ROW,
+  'pmoe': experts.ROW,
   'parl_grid': bilevel.GRID_ROW,
   'protected': protected.ROW,
   'beacons': beacons.ROW,

@@ -102,7 +102,7 @@ _PREFERENCES = (
   *('hypo', 'ipo', 'kto', 'ln_dpo', 'mpo_losses', 'nca', 'orpo', 'd2po'),
   *('reward_augmented_dpo', 'reward_model', 'robust_dpo', 'rpo', 'simpo'),
   *('slic', 'wpo', 'sem_dpo', 'seppo', 'aspect_reward_model'),
-  *('gc_reward_model', 'process_reward_model'),
+  *('gc_reward_model', 'process_reward_model', 'reaction_model'),
 )
 # Constants of the papers that do nothing in responses as short as these.
 _SETS = {
@@ -195,6 +195,8 @@ NOWHERE = {
   'rewards, of which a start has none (configs/worlds/families.py)',
   'critique_grpo': 'reads critiques, which are of prompts that '
   'configs/worlds/criticised_families.py has',
+  'rlp': 'thoughts are judged by a text in a rollout; its teacher follows',
+  'rlgf': 'a guide writes parts of rows in a rollout: on rows it is PPO',
   'rusca_rl': 'reads criteria (configs/worlds/rubric_topics.py)',
   'pcl': 'the values of prompts follow the rewards, of which a start without '
   'training has none (configs/worlds/graded.py)',
@@ -202,6 +204,7 @@ NOWHERE = {
   'without training has none (configs/worlds/graded.py)',
   'spin': 'a sample takes the place of a rejected response: on rows it is DPO',
   'spiral': 'compares the roles of a game (configs/kuhn.py)',
+  'text2grad': 'reads spans, which configs/worlds/criticised_families.py marks',
   'tr_dpo': 'moves the reference between updates: in each it is DPO',
 }
 # Separate mechanisms beside a method: against the method without them.

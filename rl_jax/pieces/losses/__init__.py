@@ -40,6 +40,7 @@ from rl_jax.pieces.losses.path_consistency import (
   PathConsistency as PathConsistency,
 )
 from rl_jax.pieces.losses.ppo_clip import PPOClip as PPOClip
+from rl_jax.pieces.losses.reaction_loss import ReactionLoss as ReactionLoss
 from rl_jax.pieces.losses.reinforce import Reinforce as Reinforce
 from rl_jax.pieces.losses.sapo import SAPO as SAPO
 from rl_jax.pieces.losses.shaped_probability import (

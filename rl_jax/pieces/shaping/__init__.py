@@ -26,6 +26,9 @@ from rl_jax.pieces.shaping.history_length import HistoryLength as HistoryLength
 from rl_jax.pieces.shaping.implicit_reward import (
   ImplicitReward as ImplicitReward,
 )
+from rl_jax.pieces.shaping.information_gain import (
+  InformationGain as InformationGain,
+)
 from rl_jax.pieces.shaping.kl_in_reward import KLInReward as KLInReward
 from rl_jax.pieces.shaping.matched_overlap_stages import (
   MatchedOverlapStages as MatchedOverlapStages,
@@ -42,6 +45,7 @@ from rl_jax.pieces.shaping.reference_sigmoid import (
 from rl_jax.pieces.shaping.running_scale import RunningScale as RunningScale
 from rl_jax.pieces.shaping.scheduled_sum import ScheduledSum as ScheduledSum
 from rl_jax.pieces.shaping.self_certainty import SelfCertainty as SelfCertainty
+from rl_jax.pieces.shaping.span_rewards import SpanRewards as SpanRewards
 from rl_jax.pieces.shaping.step_scores import StepScores as StepScores
 from rl_jax.pieces.shaping.tool_cost import ToolCost as ToolCost
 from rl_jax.pieces.shaping.turn_rewards import TurnRewards as TurnRewards

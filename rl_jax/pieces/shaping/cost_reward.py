@@ -8,7 +8,7 @@ from rl_jax.pieces.ops.masking import is_rounding
 from rl_jax.pieces.ops.quantiles import row_quantiles
 from rl_jax.pieces.piece import piece
 from rl_jax.pieces.roles import CreditContext, CreditOut, Shaping
-from rl_jax.types import Array
+from rl_jax.types import Array, static
 
 
 @piece
@@ -22,6 +22,9 @@ class CostReward(Shaping):
   by no more than float32 rounding. So a wrong answer earns nothing by being
   cheap.
   cost: that of the row, as the component `cost` of `tasks.WithTools`.
+  malformed: a component that counts what is of a wrong form, as actions that no
+  partner knows; a row with some, or one that a limit has cut, has reward -1,
+  whatever else it did (the format gate). None: there is no gate.
   State: the window, NaN where it is not yet filled; rows of a rollout see the
   same percentiles, so that their order changes nothing.
   Source: "Router-R1: Teaching LLMs Multi-Round Routing and Aggregation via
@@ -31,6 +34,7 @@ class CostReward(Shaping):
 
   alpha: float = ranged(0.6, 0.0, 1.0)
   window: int = ranged(1000, 1, static=True)
+  malformed: str | None = static(default=None)
   reads = {'cost_B': 'what the row has cost, >= 0'}
 
   def init(self, num_prompts: int) -> dict[str, Array]:
@@ -56,6 +60,9 @@ class CostReward(Shaping):
     scaled_B = (root_B - low) / jnp.where(flat, 1.0, high - low)
     cheap_B = jnp.where(flat, 0.5, 1.0 - jnp.clip(scaled_B, 0.0, 1.0))
     mixed_B = (1.0 - self.alpha) * reward_B + self.alpha * cheap_B
-    return CreditOut(
-      jnp.where(reward_B > 0, mixed_B, reward_B), {'costs': costs}
-    )
+    value_B = jnp.where(reward_B > 0, mixed_B, reward_B)
+    if self.malformed is not None:
+      key = f'{self.malformed}_B'
+      wrong_B = row_inputs.read(traj, key, 'the gate of CostReward') > 0
+      value_B = jnp.where(wrong_B | ~traj.finished_B, -1.0, value_B)
+    return CreditOut(value_B, {'costs': costs})

@@ -13,6 +13,7 @@ from rl_jax.pieces.weights.exp_advantage import ExpAdvantage as ExpAdvantage
 from rl_jax.pieces.weights.group_divergence import (
   GroupDivergenceWeight as GroupDivergenceWeight,
 )
+from rl_jax.pieces.weights.guided_tokens import GuidedTokens as GuidedTokens
 from rl_jax.pieces.weights.off_policy_mask import OffPolicyMask as OffPolicyMask
 from rl_jax.pieces.weights.rank_filter import RankFilter as RankFilter
 from rl_jax.pieces.weights.sampled_rows import SampledRows as SampledRows

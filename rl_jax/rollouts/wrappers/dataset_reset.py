@@ -10,7 +10,7 @@ from rl_jax.checks import ranged
 from rl_jax.data.completions import encode_recorded
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
-from rl_jax.rollouts.forced import begin_with
+from rl_jax.rollouts.forced import begin_with, cut_lengths
 from rl_jax.types import Array, Trajectories
 
 
@@ -66,19 +66,9 @@ class DatasetReset(RolloutWrapper):
     def draw(n):
       return randomness.token_uniform(keys_B, jnp.full(len(keys_B), n))
 
-    prefix_B = self._prefix_lengths(per_row(length_N), draw(0), draw(1))
+    prefix_B = cut_lengths(self.beta, per_row(length_N), draw(0), draw(1))
     begun = begin_with(traj, per_row(token_NT), prefix_B)
     return begun.replace(extras={**traj.extras, 'prefix_B': prefix_B})
-
-  def _prefix_lengths(
-    self, length_B: Array, whether_B: Array, where_B: Array
-  ) -> Array:
-    """l of references of L = length_B tokens; the draws lie in [0, 1)."""
-    places_B = length_B - 1
-    place_B = (where_B * places_B).astype(jnp.int32)
-    place_B = jnp.minimum(place_B, places_B - 1)  # the product may round up
-    reset_B = (whether_B < self.beta) & (places_B > 0)
-    return jnp.where(reset_B, 1 + place_B, 0)
 
 
 def references(sampler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:

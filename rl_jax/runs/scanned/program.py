@@ -90,6 +90,8 @@ def _reason(config: ExperimentConfig) -> str | None:
     return 'evaluation.beams: beam search belongs to the loop'
   if not config.evaluation.greedy or config.evaluation.intervals:
     return 'evaluation.greedy, evaluation.intervals: they belong to the loop'
+  if config.evaluation.options:
+    return 'evaluation.options: options are scored in the loop'
   if config.evaluation.averages:
     return 'evaluation.averages: averages are those of the loop'
   if config.evaluation.sets:

@@ -233,3 +233,39 @@ def test_prompts_fit_the_model(run):
   long = config_of(run, '--max_new_tokens=20')
   with pytest.raises(ValueError, match='= 20: the model has 20 pos'):
     api.within(long, model)
+
+
+def test_data_with_options(tmp_path):
+  """A list in one field, or a field for each; the field of the right one."""
+  path = tmp_path / 'rows.jsonl'
+  row = {'q': 'Sky?', 'options': ['red', 'blue'], 'right': 'B'}
+  path.write_text(json.dumps(row) + '\n')
+  config = config_of(
+    None,
+    f'--data={path}',
+    '--options=options',
+    '--answer={right}',
+    '--question={q}',
+    '--template=Q: {question}',
+  )
+  assert config.evaluation.options and config.evaluation.split == 'test'
+  example = config.task.example('test', 0)
+  assert example.prompt == 'Q: Sky?'
+  right = [x.text for x in config.task.scored_options(example) if x.right]
+  assert right == ['blue']
+  config = config_of(None, f'--data={path}', '--options=q,right', '--answer=')
+  assert config.task.options == ('q', 'right') and config.task.gold == ''
+
+
+@pytest.mark.parametrize(
+  ('arguments', 'message'),
+  [
+    (['--options=a'], 'give --data=FILE'),
+    (['--data=bandit', '--options=a'], 'set=evaluation.options=True'),
+    (['--data=x.jsonl', '--options=a', '--gold=hash'], '--gold is not of'),
+    (['--data=x.jsonl', '--options=a', '--answer=x {b}'], 'it is one field'),
+  ],
+)
+def test_options_that_cannot_be(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    config_of(None, *arguments)

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from experiments import plan
 from experiments.papers import pods
 from experiments.papers import recipe as recipe_lib
 from rl_jax.planning import targets
@@ -70,6 +71,21 @@ def test_a_row_that_does_not_fit_says_so():
   config = recipe_lib.experiment('dr_grpo', 'dr_grpo_1p5b')
   three = dataclasses.replace(SMALL, shape=(1, 1, 3))
   assert 'must divide' in pods.planned(config, three)['error']
+
+
+def test_recorded_rows_that_are_not_here(monkeypatch, tmp_path, capsys):
+  """Rows by hand fill a batch and what is held out, and the plan says so."""
+  monkeypatch.chdir(tmp_path)
+  recipe = recipe_lib.load('simpo')
+  config = recipe_lib.experiment('simpo', 'simpo_mistral_base')
+  with pytest.raises(FileNotFoundError):
+    config.task.num_prompts('train')
+  planned = plan.with_rows(config, recipe)
+  assert planned.task.num_prompts('train') >= config.rollout.recorded_prompts
+  assert 'pairs.jsonl is not here: planned with' in capsys.readouterr().out
+  for path, other in (('gspo_empo', 'gspo_1p5b'), ('simpo', None)):
+    same = recipe_lib.experiment(path, other) if other else planned
+    assert plan.with_rows(same, recipe_lib.load(path)) == same
 
 
 def test_an_unknown_row_is_named():

@@ -23,9 +23,15 @@ from rl_jax.tasks.sources import BadRowError
 
 NAMES = recipe_lib.names()
 ROWS = [(paper, row) for paper in NAMES for row in recipe_lib.load(paper).rows]
-# The row of each recipe that the quick tests run.
-FIRST = [
-  (paper, recipe_lib.first_row(paper))
+# The row of each recipe that the quick tests run: the first one, or one without
+# a critic, whose programs take half as long to compile.
+CHEAPER = {
+  'gigpo': 'gigpo_1p5b',
+  'ragen': 'gigpo_sokoban',
+  'search_r1': 'grpo_3b',
+}
+QUICK = [
+  (paper, CHEAPER.get(paper) or recipe_lib.first_row(paper))
   for paper in NAMES
   if recipe_lib.load(paper).rows
 ]
@@ -35,7 +41,6 @@ ASKED = [
   for name in NAMES
   if any(one.answer for one in recipe_lib.load(name).data)
 ]
-REST = [pair for pair in ROWS if pair not in FIRST]
 SOURCE = DataSource(
   name='sums',
   repository='git:someone/sums',
@@ -304,9 +309,11 @@ def test_a_table_without_runs_says_so():
     assert all({*row[2:-2]} == {published.NOT_RUN} for row in ours)
 
 
-def run_in_miniature(paper, row, folder):
+def run_in_miniature(paper, row, folder, **changes):
   """Two iterations and the evaluation; the table has their numbers."""
   (run,) = recipes.members(paper, 'tiny', [row], 1, str(folder))
+  known = {name: x for name, x in changes.items() if name in run.setting}
+  run = sweep_runs.Run({**run.setting, **known})
   sweep_runs.execute(run, str(folder))
   lines = sweep_runs.results(str(folder))
   found = published.cells(paper, lines, 'tiny')
@@ -333,16 +340,55 @@ def run_in_miniature(paper, row, folder):
 
 
 @pytest.mark.usefixtures('no_mesh_left')
-@pytest.mark.parametrize(('paper', 'row'), FIRST)
+@pytest.mark.parametrize(('paper', 'row'), QUICK)
 def test_a_row_of_every_recipe_in_miniature(paper, row, tmp_path):
-  run_in_miniature(paper, row, tmp_path)
+  """One optimizer step a rollout: a second one is another program."""
+  one_step = {
+    'update.minibatch_prompts': 'null',
+    'update.minibatch_rows': 'null',
+  }
+  run_in_miniature(paper, row, tmp_path, **one_step)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures('no_mesh_left')
-@pytest.mark.parametrize(('paper', 'row'), REST)
+@pytest.mark.parametrize(('paper', 'row'), ROWS)
 def test_all_rows_in_miniature(paper, row, tmp_path):
+  """Two optimizer steps a rollout."""
   run_in_miniature(paper, row, tmp_path)
+
+
+def test_a_column_of_options():
+  """Its set samples nothing, and average and table read its accuracy."""
+  recipe = recipe_lib.load('verl_baselines')
+  one = Benchmark(
+    data=SOURCE,
+    options='acc_per_character',
+    changes={'options': 'choices'},
+  )
+  train = recipe_lib.experiment('verl_baselines', 'ppo_0p5b').task
+  config = settings.evaluation({'sky': one}, train, every=1)
+  (found,) = config.by_name().values()
+  assert found.options and not (found.greedy or found.num_samples)
+  (task,) = [one.task for one in config.sets]
+  assert task.template == train.template and task.options == 'choices'
+  assert config.averages[0].metrics == ('sky/acc_per_character',)
+  table = dataclasses.replace(
+    recipe,
+    columns=('sky',),
+    evaluation={'sky': one},
+    published={('ppo_0p5b', 'sky'): 50.0},
+    average='',
+    missing={},
+  )
+  name = 'evaluation/sky/acc_per_character'
+  last = {name: 0.5, f'{name}_low': 0.4, f'{name}_high': 0.6}
+  last['evaluation/sky/acc'] = 0.1
+  assert published._value(table, 'sky', last) == (0.5, (0.4, 0.6))
+  with pytest.raises(ValueError, match="options = 'accuracy': expected one"):
+    Benchmark(data=SOURCE, options='accuracy')
+  with pytest.raises(ValueError, match='options = .* with samples = 2'):
+    Benchmark(data=SOURCE, options='acc', samples=2)
 
 
 def small_in_miniature(folder):

@@ -54,6 +54,29 @@ def test_only_labelled_and_trained_tokens_count(toy):
   assert found == pytest.approx(whole, abs=1e-6)
 
 
+def test_every_token_of_a_step_has_its_label(toy):
+  """By hand: the third token belongs to the half right step, the fourth to the
+  wrong one, which is the last that counts; so do both tokens of the second row.
+  """
+  values = np.array([[1.0, 3.0, -1.0, 2.0, 9.0], [-3.0, -2.0, 9.0, 9.0, 9.0]])
+  found = evaluate(toy, values, every_token=True)[0]
+  # -ls(1), -ls(3), -ls(-1), -ls(-2), and -ls(3), -ls(2).
+  expected = 0.313262 + 0.048587 + 1.313262 + 2.126928 + 0.048587 + 0.126928
+  assert found == pytest.approx(expected / 6, abs=1e-6)
+
+
+def test_steps_of_one_token_have_no_others(toy):
+  """E0: where every token ends a step, the switch changes nothing."""
+  traj = toy.trajectories(MASK, group_size=1)
+  labels = jnp.asarray(np.where(LABELS < 0, 1.0, LABELS), jnp.float32)
+  traj = traj.replace(extras={'step_label_BT': labels})
+  context = LossContext(
+    {'values_after': jnp.asarray(VALUES, jnp.float32)}, traj, None
+  )
+  values = [StepLabels(every_token=x)(context).value for x in (False, True)]
+  assert values[0] == values[1]
+
+
 class Words:
   """One token for each two letters."""
 

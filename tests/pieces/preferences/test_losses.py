@@ -11,6 +11,7 @@ from rl_jax.pieces import preferences as pref
 from rl_jax.pieces.aggregation import TokenMean
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.roles import LossContext
+from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.types import Edges
 
 KEY = jax.random.key(0)
@@ -370,6 +371,33 @@ def test_groups_of_winners(toy):
   # One of each is DPO.
   one = value(pref.GroupContrast(), rows(toy))[0]
   np.testing.assert_allclose(one, 0.620957, rtol=1e-5)
+
+
+def test_groups_of_data_beside_samples(toy):
+  """OORL: a sampled group changes nothing, whatever it holds: E0 the loss of
+  the recorded one by itself. Without recorded groups there is no loss.
+  """
+  mask, ratio = np.ones((4, 1)), np.array([[1.0], [-0.5], [7.0], [3.0]])
+  loss = pref.GroupContrast(data_only=True)
+
+  def found(logged, ratio=ratio):
+    extras = {'logged_B': np.array(logged)}
+    return value(loss, rows(toy, mask, 0 * mask, extras=extras), ratio)[0]
+
+  alone = value(
+    pref.GroupContrast(), rows(toy, mask[:2], 0 * mask[:2]), ratio[:2]
+  )[0]
+  assert found([1.0, 1.0, 0.0, 0.0]) == alone
+  assert found([1.0, 1.0, 0.0, 0.0], ratio * [[1], [1], [9], [0]]) == alone
+  both = value(pref.GroupContrast(), rows(toy, mask, 0 * mask), ratio)[0]
+  assert found([1.0, 1.0, 1.0, 1.0]) == both != alone
+  assert found([0.0, 0.0, 0.0, 0.0]) == 0.0
+  context = CheckContext(
+    method=Method(losses=(loss,), aggregation=TokenMean()),
+    rollout=RolloutConfig(recorded_prompts=0),
+  )
+  with pytest.raises(ValueError, match='data_only = True reads recorded'):
+    loss.check(context)
 
 
 def test_optimism_by_hand(toy):

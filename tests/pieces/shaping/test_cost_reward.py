@@ -64,3 +64,24 @@ def test_the_window_holds_the_last_costs_of_valid_rows(toy):
     toy, [9, 25, 16], [1, 1, 1], state, valid=[1, 0, 1], window=3
   )
   np.testing.assert_allclose(state['costs'], [2, 3, 4])
+
+
+def test_what_is_malformed_has_minus_one(toy):
+  """The second row has a wrong form and the third no end; both were right."""
+  traj = toy.trajectories(
+    np.ones((4, 1)),
+    group_size=4,
+    extras={
+      'cost_B': np.array([4.0, 4.0, 4.0, 4.0], np.float32),
+      'malformed_B': np.array([0.0, 2.0, 0.0, 0.0]),
+    },
+    finished_B=np.array([True, True, False, True]),
+  )
+  reward_B = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
+
+  def found(**fields):
+    piece = shaping.CostReward(**fields)
+    return piece(CreditContext(reward_B, traj, piece.init(5))).value
+
+  np.testing.assert_allclose(found(malformed='malformed'), [0.7, -1, -1, 0])
+  np.testing.assert_allclose(found(), [0.7, 0.7, 0.7, 0])

@@ -12,6 +12,7 @@ import pytest
 from rl_jax import decoding
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.piece import CheckContext
+from rl_jax.rollouts.forced import cut_lengths
 from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset, references
 from rl_jax.tasks.base import Example, RecordedResponse
 from rl_jax.types import FORCED, PAD, POLICY
@@ -90,9 +91,7 @@ def test_lengths_by_hand():
   where = jnp.array([0.0, 0.24, 0.25, 0.74, 0.99, 0.99, 0.99, 0.5, 0.5])
 
   def lengths(beta):
-    return (
-      DatasetReset(beta=beta)._prefix_lengths(length, whether, where).tolist()
-    )
+    return cut_lengths(beta, length, whether, where).tolist()
 
   assert lengths(0.5) == [1, 1, 2, 3, 4, 0, 1, 0, 0]
   assert lengths(1.0) == [1, 1, 2, 3, 4, 4, 1, 0, 0]

@@ -1,0 +1,53 @@
+"""MAPL: a reward model also compares instructions for one response.
+
+Reward models learn 200 iterations from 400 comparisons: of responses only, half
+of them of instructions for one response, and these with the term that orders
+pairs by their strength. Each is judged on 500 held-out pairs of either kind.
+Command: python -m experiments.pipeline --pipeline=mapl --workdir=runs/mapl
+Cost: about three minutes of a CPU core.
+Claim: on held-out pairs of responses the model that has seen pairs of
+  instructions is right more often than that of as many pairs of responses.
+Expected: see experiments/papers/worlds/README.md.
+Source: "Multi-Level Aware Preference Learning: Enhancing RLHF for Complex
+  Multi-Instruction Tasks", 2025, reconstructed; rules and sizes are ours.
+"""
+
+from experiments.pipelines.stages import Stage
+
+_CONFIG = (
+  '--config=configs/worlds/instruction_pairs.py',
+  '--workdir={out}',
+)
+MODELS = {
+  'responses': ('--method=reward_model',),
+  'both': ('--method=reward_model', '--set=task.intra=0.5'),
+  'strength': ('--method=reward_model@strength', '--set=task.intra=0.5'),
+}
+PAIRS = ('responses', 'prompts')
+
+
+def get_stages() -> tuple[Stage, ...]:
+  """Held-out pairs, and a model with its judgements for each kind of data."""
+  stages = [
+    Stage(
+      name=f'held_{pairs}',
+      binary='papers.worlds.instruction_rows',
+      flags=(f'--pairs={pairs}', '--out={out}.jsonl'),
+    )
+    for pairs in PAIRS
+  ]
+  for name, flags in MODELS.items():
+    stages.append(Stage(name=f'model_{name}', flags=(*_CONFIG, *flags)))
+    stages += [
+      Stage(
+        name=f'{name}_on_{pairs}',
+        binary='evaluate_reward',
+        flags=(
+          f'--reward_model={{model_{name}}}',
+          f'--data={{held_{pairs}}}.jsonl',
+          '--scores_out={out}.jsonl',
+        ),
+      )
+      for pairs in PAIRS
+    ]
+  return tuple(stages)
