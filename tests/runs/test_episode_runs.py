@@ -488,6 +488,24 @@ def test_a_run_by_arrival_is_a_function_of_its_closings(
   assert any(x['dropped'] for x in closings) == filtered
 
 
+@pytest.mark.slow
+def test_two_hundred_updates_by_arrival_train_each_group_once(
+  whimsical, tmp_path, delayed_calls
+):
+  """No group is dropped: all that started K updates before the end are used."""
+  updates, staleness = 200, 2
+  config = whimsical(updates, False, staleness=staleness, order='arrival')
+  train_delayed(config, tmp_path, delayed_calls, 1)
+  path = tmp_path / FOLDER / FILE
+  closings = [json.loads(line) for line in path.read_text().splitlines()]
+  used = [group for one in closings for group in one['groups']]
+  assert len(closings) == updates and not any(x['dropped'] for x in closings)
+  assert len(used) == len(set(used)) == 2 * updates
+  # With weights v at most (v + 2) N groups have started.
+  assert set(used) >= set(range(2 * (updates - staleness)))
+  assert used != sorted(used)
+
+
 def test_a_filter_has_the_same_groups_in_any_order_of_answers(
   whimsical, tmp_path, record, delayed_calls
 ):
