@@ -58,7 +58,7 @@ def soft_policy(
 
 
 class Memory(NamedTuple):
-  """What was seen in episodes, of every step h."""
+  """The statistics of episodes, of every step h."""
 
   inverse_HDD: Array  # of Lam = ridge I + sum phi phi^T
   moved_HDS: Array  # sum of phi, by the next state
