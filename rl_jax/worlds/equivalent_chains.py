@@ -19,6 +19,8 @@ class EquivalentChains(FamilyChains):
   repeats it, is wrong: reward 0. `target` is the teacher's.
   """
 
+  num_recorded = 4
+
   def recorded(self, example: Example) -> tuple[RecordedResponse, ...]:
     """Two equivalent right responses, and two wrong ones."""
     right = family_chains.solution(example.prompt)

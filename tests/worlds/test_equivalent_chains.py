@@ -16,6 +16,7 @@ def test_group_by_hand():
 
 def test_rewards_are_those_of_the_task():
   task = EquivalentChains()
+  assert task.num_recorded == len(task.recorded(task.example('train', 0)))
   for index in range(20):
     example = task.example('train', index)
     for one in task.recorded(example):

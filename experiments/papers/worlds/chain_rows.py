@@ -3,8 +3,9 @@
 python -m experiments.papers.worlds.chain_rows --form=verified
   --workdir=runs/grpo --last=30 --out=pairs.jsonl
 
---workdir is a run that has logged samples (guards.log_rollouts). What is
-written, rows other than those of bench once:
+--workdir is a run that has logged samples (guards.log_rollouts); those that the
+limit of tokens has cut are left out. What is written, rows other than those of
+bench once:
   verified   pairs by the conditions of VerIPO's verifier: the first sample of a
              group that is right, agrees with its own chain, has a check and as
              many steps as rules, against the first wrong one, the first right
@@ -49,6 +50,13 @@ _ERRORS = flags.DEFINE_float('errors', 0.0, 'Of verdicts.', 0.0, 1.0)
 _OUT = flags.DEFINE_string('out', None, 'JSONL file.', required=True)
 
 Sample = dict[str, Any]
+
+
+def finished(samples: Iterable[Sample]) -> list[Sample]:
+  """The samples of a log that were judged and that no limit has cut."""
+  return [
+    x for x in samples if x['error'] is None and x['ended_by'] is not None
+  ]
 
 
 def rewards(prompt: str, response: str) -> dict[str, float]:
@@ -181,7 +189,7 @@ def main(argv):
   outputs.check_file('out', _OUT.value)
   if _WORKDIR.value:
     read = log_rows.read(_WORKDIR.value, _LAST.value)
-    samples = [x for x in read if x['error'] is None]
+    samples = finished(read)
   else:
     samples = _taught(_CONFIG.value, _SET.value)
   if _FORM.value == 'critiques':

@@ -45,6 +45,15 @@ def test_groups_without_a_good_or_a_bad_sample_have_no_pair():
   assert not list(chain_rows.verified(apart))
 
 
+def test_samples_that_a_limit_has_cut_are_left_out():
+  """With an end token they would be longer than any response may be."""
+  done, cut, failed = (
+    {'error': error, 'ended_by': end}
+    for error, end in ((None, ''), (None, None), ('timeout', ''))
+  )
+  assert chain_rows.finished([cut, done, failed]) == [done]
+
+
 def test_labels_by_hand():
   (row,) = chain_rows.step_rows(log('413;534?524>524', ''))
   assert row == {
