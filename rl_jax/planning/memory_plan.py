@@ -2,7 +2,7 @@
 
   always    parameters + reference + reward models + optimizer + rollout
   update    activations + the larger of what is held at the logits, before there
-            are gradients of layers, and at the first layer, with all of them
+            are gradients of layers (but on TPU), and at the first layer
   generate  the sampler's copy of the weights + cache + scratch
   evaluate  the same of an evaluation
 
@@ -42,7 +42,7 @@ class MemoryPlan:
   reference: int  # and every other named policy, and lagged weights
   optimizer: int
   gradients: int
-  layer_gradients: int  # of layers and one microbatch, which follow the logits
+  layer_gradients: int  # of a microbatch, which are not there at the logits
   activations: int  # saved for the backward pass
   layer: int  # what the backward pass holds of one layer
   logits: int
@@ -103,7 +103,7 @@ def estimate(
   # The sum so far in float32, and the gradient of one more microbatch.
   one = 4 * sum(map(_numbers, jax.tree.leaves(trainable)))
   layers = jax.tree.leaves(trainable.get('model', {}).get('layers', {}))
-  platform = model.platform
+  platform, on_tpu = model.platform, model.platform.name == 'tpu'
   draft_weights, draft_cache = _draft_model_bytes(config, mesh, platform)
   kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
   update = config.update
@@ -119,7 +119,8 @@ def estimate(
     gradients=one * (2 if pieces > 1 else 1)
     + _held_on_tpu(model, params, trainable, sizes.gathered)
     + config.method.shifts * bytes_per_device(trainable),
-    layer_gradients=4 * sum(map(_numbers, layers)),
+    # XLA for TPU has their zeros from the start of the backward pass.
+    layer_gradients=0 if on_tpu else 4 * sum(map(_numbers, layers)),
     activations=sizes.activations(),
     layer=sizes.layer(),
     logits=sizes.logits(),

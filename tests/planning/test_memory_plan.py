@@ -477,6 +477,15 @@ def test_logits_come_before_the_gradients_of_layers(toy):
   assert found.update == held + found.logits - found.layer_gradients
 
 
+def test_gradients_of_layers_lie_beside_the_logits_on_tpus(toy):
+  """XLA has their zeros before."""
+  model = dataclasses.replace(SMALL, vocab_size=30000, platform=Platform('tpu'))
+  found = plan(make_config(toy), model)
+  held = found.kept + found.gradients + found.activations
+  assert found.layer < found.logits
+  assert found.update == held + found.logits
+
+
 def test_tpus_hold_attention_beside_the_mlp_and_log_sums_in_lanes(toy):
   """By hand: one group of 8 rows of 31 tokens after 16 of the prompt."""
   config = make_config(toy, update__microbatch_prompts='1')
