@@ -23,6 +23,15 @@ from experiments.pipelines.stages import Stage
 _NAME = 'configs/worlds/web_form.py'
 _TRAIN = (f'--config={_NAME}', '--workdir={out}')
 _FORMS = 'papers.episodes.instructed_forms'
+_TAUGHT = (
+  *(
+    '--method=sft',
+    '--set=iterations=40',
+    '--set=optimizer.learning_rate=2e-3',
+  ),
+  *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
+  *('--set=rollout.group_size=1', '--set=update.minibatch_prompts=64'),
+)
 
 
 def _pages(name: str, count: int, seed: int) -> Stage:
@@ -91,14 +100,12 @@ def get_stages() -> tuple[Stage, ...]:
     ),
     Stage(name='clone', flags=clone_flags('untrained', 'episodes', 60, 150)),
     _pages('lessons', 300, 0),
+    _instructor('pupil', 'untrained', *_TAUGHT),
     _instructor(
-      *('pupil', 'untrained', '--method=sft', '--set=iterations=40'),
-      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
-      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
-      '--set=update.minibatch_prompts=64',
-    ),
-    _instructor(
-      *('instructor', 'pupil', '--method=grpo@no_kl', '--set=iterations=20'),
+      'instructor',
+      'pupil',
+      '--method=grpo@no_kl',
+      '--set=iterations=20',
       '--set=optimizer.learning_rate=3e-4',
     ),
     _pages('pages', 400, 1),

@@ -32,7 +32,8 @@ def get_stages() -> tuple[Stage, ...]:
   """Two starts, and both methods from each."""
   read = starts.warm(
     _CONFIG,
-    *('--set=task.shown=0.5', '--set=task.others=true'),
+    '--set=task.shown=0.5',
+    '--set=task.others=true',
     '--set=task.num_train=50000',
     steps=1500,
   )

@@ -9,6 +9,7 @@ Learning"; quantumiracle/Popular-RL-Algorithms pmoe_ppo.py (by a digest). Its
 clipped value loss is a plain one here.
 """
 
+import math
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from rl_jax.control.base import Actor, declared
 from rl_jax.pieces.ops.ratios import clipped_surrogate
 from rl_jax.types import Array, static
 
-_LOG_2PI = jnp.log(2 * jnp.pi)
+_LOG_2PI = math.log(2 * math.pi)
 
 
 def _scale(params: Any, mean_KA: Array) -> Array:

@@ -91,18 +91,22 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-  'arguments, message',
+  'texts, message',
   [
-    (['--row=lamo_llm'], '--model=None: the row needs'),
-    (['--row=dpt', '--model=x'], '--model=x: the row reads no'),
-    (['--row=lamo_llm', '--model=x', '--seeds=2'], '--seeds=2: the row is of'),
+    ({'row': 'lamo_llm'}, '--model=None: the row needs'),
+    ({'row': 'dpt', 'model': 'x'}, '--model=x: the row reads no'),
+    (
+      {'row': 'lamo_llm', 'model': 'x', 'seeds': '2'},
+      '--seeds=2: the row is of',
+    ),
   ],
 )
-def test_flags_are_checked_before_anything_is_computed(arguments, message):
+def test_flags_are_checked_before_anything_is_computed(texts, message):
   with flagsaver.flagsaver():
-    flags.FLAGS(['run', *arguments])
-    with pytest.raises(ValueError, match=message):
-      run.main(['run'])
+    flags.FLAGS.mark_as_parsed()
+    with flagsaver.as_parsed(**texts):
+      with pytest.raises(ValueError, match=message):
+        run.main(['run'])
 
 
 def test_the_budget_is_stated():

@@ -54,6 +54,7 @@ def get_sweep() -> list[sweep_runs.Setting]:
   names.remove('critique_grpo')  # no critiques
   names.remove('rusca_rl')  # no criteria
   names.remove('text2grad')  # no spans
+  names.remove('rlp')  # no thoughts
   names.remove('duration_ppo')  # refused: rollouts are synchronous
   names.sort(key=lambda name: name != 'reinforce')
   plain = [name for name in names if name not in DESCRIBED]
