@@ -156,7 +156,8 @@ def test_order_of_prompts_changes_nothing(tiny):
 def test_a_run_switches(tmp_path):
   """The guide ends the rows of the first rollout and begins the second's."""
   sets = (*SETS, 'method.rollout.tau=1.0')
-  config = configuration.build('families', 'rlgf@d2lols', sets)
+  bonus = 'method.losses=EntropyBonus(coef=0.01)'  # as no answer will be right
+  config = configuration.build('families', 'rlgf@d2lols', sets, (bonus,))
   Trainer(config, str(tmp_path)).run()
   rows = metrics.read_jsonl(str(tmp_path / metrics.METRICS))
   assert len(rows) == 2 and all(row['train/grad_norm'] > 0 for row in rows)
