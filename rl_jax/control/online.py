@@ -28,6 +28,18 @@ class Noisy(Actor):
     return jnp.clip(mean + noise, -1, 1), memory
 
 
+def _empty(world: World, size: int) -> DataSet:
+  """Zeros in place of so many steps."""
+  S, A = world.observations.width, world.actions.width
+  return DataSet(
+    obs=jnp.zeros((size, S)),
+    action=jnp.zeros((size, A)),
+    reward=jnp.zeros(size),
+    next_obs=jnp.zeros((size, S)),
+    done=jnp.zeros(size),
+  )
+
+
 def train(
   world_at: Callable[[Array], World],
   learner: Offline,
@@ -51,16 +63,7 @@ def train(
       'Offline.normalised = True needs the states of offline data: give '
       'train(offline_start=...), or set normalised = False'
     )
-  first = world_at(jnp.float32(0.0))
-  size = episodes * horizon
-  S, A = first.observations.width, first.actions.width
-  data = DataSet(
-    obs=jnp.zeros((size, S)),
-    action=jnp.zeros((size, A)),
-    reward=jnp.zeros(size),
-    next_obs=jnp.zeros((size, S)),
-    done=jnp.zeros(size),
-  )
+  data = _empty(world_at(jnp.float32(0.0)), episodes * horizon)
   before, begun = 0, None
   if offline_start is not None:
     before = offline_start[1].size

@@ -106,6 +106,19 @@ def _form(x: Array | None) -> str:
   return 'None' if x is None else f'{x.dtype}{list(x.shape[2:])}'
 
 
+def _check_rows(B: int, group_size: int, weight_B: Array | None) -> None:
+  """Raises ValueError for groups or weights of other rows than B."""
+  if group_size < 1 or B % group_size:
+    raise ValueError(
+      f'rows.trajectories.group_size = {group_size} does not divide {B} rows'
+    )
+  if weight_B is not None and jnp.shape(weight_B) != (B,):
+    raise ValueError(
+      f'rows.trajectories.weight_B has shape {jnp.shape(weight_B)}, but there '
+      f'are {B} rows'
+    )
+
+
 def trajectories(
   world: World,
   steps: Steps,
@@ -126,15 +139,7 @@ def trajectories(
   num_actions(world)
   check_steps(steps)
   (B, T), count_B = steps.reward.shape, steps.valid.sum(axis=1)
-  if group_size < 1 or B % group_size:
-    raise ValueError(
-      f'rows.trajectories.group_size = {group_size} does not divide {B} rows'
-    )
-  if weight_B is not None and jnp.shape(weight_B) != (B,):
-    raise ValueError(
-      f'rows.trajectories.weight_B has shape {jnp.shape(weight_B)}, but there '
-      f'are {B} rows'
-    )
+  _check_rows(B, group_size, weight_B)
   steps = steps.replace(
     action=jnp.where(steps.valid > 0, steps.action, 0),
     reward=jnp.where(steps.valid > 0, steps.reward, 0.0),

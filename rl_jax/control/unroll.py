@@ -50,6 +50,22 @@ def _finite(*arrays: Array) -> Array:
   return jnp.all(jnp.array([jnp.isfinite(x).all() for x in floats]))
 
 
+def _started(
+  world: World, actor: Actor, task_key: Array, memory_key: Array
+) -> _Playing:
+  """The first episode of a new task, before its first step."""
+  state = world.reset(task_key)
+  begun = world.begin(state, jax.random.fold_in(task_key, _BEGIN))
+  same_form(f'{type(world).__name__}.begin', 'state', begun, state)
+  return _Playing(
+    state=begun,
+    memory=actor.init(memory_key),
+    age=jnp.int32(0),
+    episode=jnp.int32(0),
+    valid=jnp.float32(1.0),
+  )
+
+
 def unroll(
   world: World, actor: Actor, key: Array, episodes: int, horizon: int
 ) -> Steps:
@@ -65,16 +81,7 @@ def unroll(
   where, who = type(world).__name__, type(actor).__name__
   actor.check(episodes * horizon)
   task_key, memory_key, steps_key = jax.random.split(key, 3)
-  state = world.reset(task_key)
-  begun = world.begin(state, jax.random.fold_in(task_key, _BEGIN))
-  same_form(f'{where}.begin', 'state', begun, state)
-  start = _Playing(
-    state=begun,
-    memory=actor.init(memory_key),
-    age=jnp.int32(0),
-    episode=jnp.int32(0),
-    valid=jnp.float32(1.0),
-  )
+  start = _started(world, actor, task_key, memory_key)
 
   def one(playing: _Playing, number: Array) -> tuple[_Playing, Steps]:
     now = jax.random.fold_in(steps_key, number)
