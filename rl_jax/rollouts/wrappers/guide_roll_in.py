@@ -12,6 +12,7 @@ from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts.forced import cut_lengths
+from rl_jax.rollouts.wrappers import single_responses
 from rl_jax.tasks import draws
 from rl_jax.types import FORCED, PAD, Array, Trajectories, static
 
@@ -79,20 +80,14 @@ class GuideRollIn(RolloutWrapper):
         f'method.rollout.tau = {self.tau}: schedule = "mixed" has a share of '
         'rollouts, from 0 to 1'
       )
-    rollout = context.rollout
-    if rollout is None:
-      return
-    given = {
-      'turns': rollout.turns,
-      'window_tokens': rollout.window_tokens,
-      'staleness': rollout.staleness,
-    }
-    for field, value in given.items():
-      if value:
-        raise ValueError(
-          'method.rollout: GuideRollIn cuts single responses, which does not '
-          f'go with rollout.{field} = {value!r}'
-        )
+    single_responses.refuse(
+      self,
+      'cuts single responses',
+      context.rollout,
+      'turns',
+      'window_tokens',
+      'staleness',
+    )
 
   def _begins(self, rollout: int) -> bool:
     """Returns whether the guide begins rows; rollouts count from 0."""

@@ -2,6 +2,7 @@
 
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.roles import RolloutWrapper
+from rl_jax.rollouts.wrappers import single_responses
 
 
 class OwnContexts(RolloutWrapper):
@@ -13,19 +14,12 @@ class OwnContexts(RolloutWrapper):
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError for rollouts whose rows are not single responses."""
-    rollout = context.rollout
-    if rollout is None:
-      return
-    name = type(self).__name__
-    given = {
-      'rollout.turns': rollout.turns,
-      'rollout.window_tokens': rollout.window_tokens,
-      'rollout.staleness': rollout.staleness,
-      'rollout.speculative': rollout.speculative,
-    }
-    for field, value in given.items():
-      if value:
-        raise ValueError(
-          f'method.rollout: {name} draws each sample from its own prompt, '
-          f'which does not go with {field} = {value!r}'
-        )
+    single_responses.refuse(
+      self,
+      'draws each sample from its own prompt',
+      context.rollout,
+      'turns',
+      'window_tokens',
+      'staleness',
+      'speculative',
+    )

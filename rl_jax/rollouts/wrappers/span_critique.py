@@ -8,6 +8,7 @@ import numpy as np
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
 from rl_jax.rollouts import responses
+from rl_jax.rollouts.wrappers import single_responses
 from rl_jax.runtime import processes
 from rl_jax.types import Array, Trajectories
 
@@ -29,17 +30,15 @@ class SpanCritique(RolloutWrapper):
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError if the task marks no spans, or rows are episodes."""
-    task, rollout = context.task, context.rollout
+    task = context.task
     if task is not None and not task.supports('spans'):
       raise ValueError(
         'method.rollout: SpanCritique needs a task that marks spans, but '
         f'{type(task).__name__} has no method `spans`'
       )
-    if rollout is not None and rollout.turns:
-      raise ValueError(
-        'method.rollout: SpanCritique marks single responses, which does not '
-        f'go with rollout.turns = {rollout.turns!r}'
-      )
+    single_responses.refuse(
+      self, 'marks single responses', context.rollout, 'turns'
+    )
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any

@@ -8,6 +8,7 @@ import numpy as np
 from rl_jax.pieces.ops.masking import zero_masked
 from rl_jax.pieces.piece import CheckContext, piece
 from rl_jax.pieces.roles import RolloutWrapper
+from rl_jax.rollouts.wrappers import single_responses
 from rl_jax.types import PAD, POLICY, Array, Trajectories
 
 THINK = 'think_mask_BT'
@@ -30,18 +31,16 @@ class ThoughtGain(RolloutWrapper):
 
   def check(self, context: CheckContext) -> None:
     """Raises ValueError without marks of thoughts, and for episodes."""
-    task, rollout = context.task, context.rollout
+    task = context.task
     if task is not None and not task.supports('row_inputs_device'):
       raise ValueError(
         'method.rollout: ThoughtGain needs a task that marks thoughts '
         f'({THINK}), but {type(task).__name__} has no method '
         '`row_inputs_device`: tasks.TextSpans marks them by texts'
       )
-    if rollout is not None and rollout.turns:
-      raise ValueError(
-        'method.rollout: ThoughtGain reads single responses, which does not go '
-        f'with rollout.turns = {rollout.turns!r}'
-      )
+    single_responses.refuse(
+      self, 'reads single responses', context.rollout, 'turns'
+    )
 
   def extend(
     self, traj: Trajectories, done: Any, sampler: Any
@@ -58,9 +57,7 @@ class ThoughtGain(RolloutWrapper):
         f'of {type(sampler.task).__name__} gives {sorted(marks)}'
       )
     token_NM, count_N = _texts(done.examples, sampler.tokenizer, traj)
-    thought = sampler.run(
-      thoughts, traj, marks[THINK], np.int32(token_NM.shape[1])
-    )
+    thought = sampler.run(thoughts, traj, marks[THINK], count_N.max())
     none = sampler.run(without, thought)
     text = token_NM, count_N
     after = sampler.logp(sampler.run(followed, thought, *text))
@@ -71,7 +68,10 @@ class ThoughtGain(RolloutWrapper):
 def _texts(
   examples: list[Any], tokenizer: Any, traj: Trajectories
 ) -> tuple[np.ndarray, np.ndarray]:
-  """(tokens [N, M], their numbers [N]) of the answers."""
+  """(tokens [N, M], their numbers [N]) of the answers.
+
+  M is that of responses, so that all rollouts are programs of one shape.
+  """
   ids = [tokenizer.encode(example.answer) for example in examples]
   longest, room = max(map(len, ids)), traj.response_BT.shape[1]
   if not all(ids) or longest > room:
@@ -80,7 +80,7 @@ def _texts(
       f'rollout.max_response_tokens = {room} tokens, got '
       f'{sorted({len(x) for x in ids})}'
     )
-  token_NM = np.zeros((len(ids), longest), np.int32)
+  token_NM = np.zeros((len(ids), room), np.int32)
   for row_M, x in zip(token_NM, ids, strict=True):
     row_M[: len(x)] = x
   return token_NM, np.asarray([len(x) for x in ids], np.int32)

@@ -69,8 +69,11 @@ def test_an_empty_thought_gains_nothing_for_equal_policies(toy):
 def test_texts_are_padded_and_checked(toy):
   examples = [Example(prompt='', answer=x, id=0) for x in ('12', '3')]
   tokenizer = CharTokenizer('0123456789')
-  token_NM, count_N = thought_gain._texts(examples, tokenizer, rows(toy))
-  assert token_NM.tolist() == [[3, 4], [5, 0]] and count_N.tolist() == [2, 1]
+  traj = rows(toy)
+  token_NM, count_N = thought_gain._texts(examples, tokenizer, traj)
+  assert token_NM.shape[1] == traj.response_BT.shape[1]
+  assert token_NM[:, :2].tolist() == [[3, 4], [5, 0]]
+  assert not token_NM[:, 2:].any() and count_N.tolist() == [2, 1]
   long = [Example(prompt='', answer='123456', id=0)]
   with pytest.raises(ValueError, match='texts of 1 to'):
     thought_gain._texts(long, tokenizer, rows(toy))
