@@ -365,39 +365,52 @@ def time_out_once(workdir: pathlib.Path) -> None:
 
 
 def count_calls(workdir: pathlib.Path) -> None:
-  """Notes each call of environments that is made, and each line of an answer.
+  """Notes calls of environments that are made, and lines that come and go.
 
-  Both in their order, over all processes of the run, see `made_twice`.
+  All in their order, over all processes of the run, see `made_twice`.
   """
   from rl_jax.episodes.calls import SessionCalls
-  from rl_jax.episodes.journal import JournaledCalls
+  from rl_jax.episodes.journal import JournaledCalls, NumberedCalls
+  from rl_jax.verification.journal import SERIALS
 
   submit, keep = SessionCalls.submit, JournaledCalls.keep
+  forget = NumberedCalls.forget
 
-  def note(what, request):
-    key = ' '.join(map(str, (*request.key, request.crc)))
+  def note(what, *key):
     with (workdir / CALLS).open('a') as file:
-      file.write(f'{what} {key}\n')
+      print(what, *key, file=file)
 
   def noted_submit(self, request):
-    note('call', request)
+    note('call', *request.key, request.crc)
     submit(self, request)
 
   def noted_keep(self, answer):
     keep(self, answer)
-    note('line', answer.request)
+    note('line', *answer.request.key, answer.request.crc)
+
+  def noted_forget(self, rounds):
+    note('gone', rounds // SERIALS * SERIALS)  # whole files go
+    forget(self, rounds)
 
   SessionCalls.submit, JournaledCalls.keep = noted_submit, noted_keep
+  NumberedCalls.forget = noted_forget
 
 
 def made_twice(workdir: pathlib.Path) -> tuple[int, int, list[str]]:
-  """(calls, those without a line that were made again, those with a line)."""
+  """(calls, those without a line that were made again, those with a line).
+
+  What a process asks before it has read the checkpoint has the numbers of
+  the first rounds, whose lines go with their file.
+  """
   path = workdir / CALLS
   lines = path.read_text().splitlines() if path.exists() else []
   made, answered, again, wrong = set(), set(), 0, []
   for what, key in (line.split(' ', 1) for line in lines):
     if what == 'line':
       answered.add(key)
+      continue
+    if what == 'gone':
+      answered = {k for k in answered if int(k.split()[0]) >= int(key)}
       continue
     again += key in made
     made.add(key)

@@ -30,6 +30,16 @@ def test_calls_that_have_a_line_and_are_made_again(points, tmp_path):
   assert points.made_twice(tmp_path / 'none') == (0, 0, [])
 
 
+def test_a_line_that_went_with_its_file_is_none(points, tmp_path):
+  """Files have rounds 0 to 63, 64 to 127 and so on; both calls are repeated."""
+  calls = ['call 1 0 0 reset 7', 'line 1 0 0 reset 7']
+  calls += ['call 64 0 0 reset 7', 'line 64 0 0 reset 7', 'gone 64']
+  again = ['call 1 0 0 reset 7', 'call 64 0 0 reset 7']
+  path = tmp_path / points.CALLS
+  path.write_text('\n'.join([*calls, *again]))
+  assert points.made_twice(tmp_path) == (2, 2, ['64 0 0 reset 7'])
+
+
 @pytest.mark.parametrize('slots', [False, True])
 def test_every_point_names_a_function(points, slots):
   """Functions of points are found where they are looked for."""
