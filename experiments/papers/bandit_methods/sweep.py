@@ -48,6 +48,7 @@ def get_sweep() -> list[sweep_runs.Setting]:
   names = sweep_runs.sampling_methods()
   names.remove('subpo')  # a response is one action: no set function,
   names.remove('dr_po')  # no beginning
+  names.remove('rlgf')  # for a guide, either
   names.remove('ghpo')  # and no share of it
   names.remove('constrained_rlhf')  # the variant without critics is described
   names.remove('rex_rag')  # repeats episodes
