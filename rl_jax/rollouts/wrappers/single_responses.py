@@ -12,9 +12,17 @@ def refuse(
 
   does: what the piece does to single responses. rollout: None passes.
   """
-  for field in fields if rollout is not None else ():
-    if value := getattr(rollout, field):
+  if rollout is None:
+    return
+  given = {
+    'turns': rollout.turns,
+    'window_tokens': rollout.window_tokens,
+    'staleness': rollout.staleness,
+    'speculative': rollout.speculative,
+  }
+  for field in fields:
+    if given[field]:
       raise ValueError(
         f'method.rollout: {type(wrapper).__name__} {does}, which does not go '
-        f'with rollout.{field} = {value!r}'
+        f'with rollout.{field} = {given[field]!r}'
       )
