@@ -76,12 +76,11 @@ class Episode:
   def _miss(self, kind, detail):
     """Notes that nothing was said: to a turn of the policy that is its end."""
     self.timeouts += kind == 'timeout'
-    acted = any(role != PARTNER for role in self.roles)
-    if self.timeout_text and kind == 'timeout' and acted:
+    if self.timeout_text and kind == 'timeout' and self.acted:
       info = {'timeout': detail}
       self._say(Reply(self.timeout_text, info=info), kind)
       return
-    if self.on_timeout == 'invalid' or kind not in LOST or not acted:
+    if self.on_timeout == 'invalid' or kind not in LOST or not self.acted:
       self.failure = (kind, detail)
       return
     self.lost = (kind, detail)
@@ -111,6 +110,11 @@ class Episode:
     if ask is None:
       return None
     return Ask(ask['partner'], ask['text'], tuple(ask['candidates']))
+
+  @property
+  def acted(self) -> bool:
+    """Returns whether a player has had a turn."""
+    return any(role != PARTNER for role in self.roles)
 
   def questions(self) -> int:
     """The questions that were answered since the last turn of a player."""

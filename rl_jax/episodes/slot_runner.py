@@ -4,7 +4,7 @@ Turns are sampled in slots (decoding.slot_engine), and all that environments do
 is a call in a queue (calls). A row that has ended its turn leaves its slot, and
 takes one again when its own call has been answered. Time decides when a row
 continues and nothing else: requests, tokens and records are those of turns in
-step (episodes).
+step (episodes). In a game the rows of the players that wait hold no slot.
 
 While a burst runs the host hears answers and starts to feed them. The next
 burst starts before the first one has been read if there are rows for it that
@@ -47,8 +47,8 @@ GLANCE = 0.001  # seconds of a wait for answers while a burst runs
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  For tasks of one player that ask no partners, in one process. closings: of
-  batches whose groups depend on time.
+  For tasks that ask no partners, in one process. closings: of batches whose
+  groups depend on time.
   """
 
   def __init__(
@@ -95,16 +95,20 @@ class SlotRunner(EpisodeRunner):
     assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
     (players,) = self._seated(examples, traj.group_size, own, 1)
-    most = self.most_observed(traj.response_BT.shape[1])
-    engine.slots.settle(params, traj, key, most)
-    self.activity.works()
-    slots = RunningSlots(engine.slots, params, traj, key, most)
     played = range(len(examples)) if groups is None else groups
     rows = []
     for place, player in enumerate(players):
       group = place // traj.group_size
       row = Row(place, player, examples[group], over=group not in played)
+      row.acting = self._begins(row)
       rows.append(row)
+    acting_B = None
+    if self._players > 1:
+      acting_B = np.array([row.acting for row in rows])
+    most = self.most_observed(traj.response_BT.shape[1])
+    engine.slots.settle(params, traj, key, most, acting_B)
+    self.activity.works()
+    slots = RunningSlots(engine.slots, params, traj, key, most, acting_B)
     number = self._journal.stream(self._rounds)
     game = Game(self, slots, rows, Round(number, engine, traj, examples))
     self._games[number] = game
@@ -263,6 +267,14 @@ class SlotRunner(EpisodeRunner):
     """See EpisodeRunner.metrics; with those of timeline.Activity."""
     return {**super().metrics(), **self.activity.metrics()}
 
+  def _begins(self, row):
+    """Returns whether a row has the first turn of its episode."""
+    if self._players == 1:
+      return not row.over
+    example = row.example
+    first = example.failure is None and example.acting == example.role
+    return first and not row.over
+
   def acts(self, row: 'Row') -> bool:
     """Takes the turn of a row; returns whether its environment is called."""
     if not row.player.acts():
@@ -284,9 +296,22 @@ class SlotRunner(EpisodeRunner):
       self._partners.answered([episode])
       if not episode.over():
         return True
-    if not row.player.begun:
-      self._check_start(row.player, row.example)
+    if not episode.acted:
+      for one in row.seats:
+        self._check_start(one.player, one.example)
+      self._check_first(row)
     return False
+
+  def _check_first(self, row):
+    """Raises RuntimeError if the first turn is another player's."""
+    episode = row.player.episode
+    if not episode.over() and not row.player.acts():
+      acting = episode.said[-1]['acting']
+      raise RuntimeError(
+        f'{self._named(episode.example)} begins in two ways: with a turn of '
+        f'player {acting} and of player {row.player.role}; `reset` must depend '
+        'on nothing but its seed'
+      )
 
   def next_ids(self, row: 'Row', room: int) -> tuple[list[int] | None, bool]:
     """(ids before the next turn of a row, None: it has none; forgets)."""
@@ -318,8 +343,9 @@ class Row:
   """A row while it is played.
 
   ids: of the open turn. length: of all tokens. start: where the open turn
-  begins, with its observation. ended: the turn has, and is not taken yet.
-  waits: for an answer.
+  begins, with its observation. acting: its turn is open. ended: the turn has,
+  and is not taken yet. waits: for an answer. seats: the rows of its episode, by
+  player.
   """
 
   place: int
@@ -331,9 +357,11 @@ class Row:
   turns: int = 0
   context: int = 0
   finished: bool = False
+  acting: bool = False
   ended: bool = False
   waits: bool = False
   over: bool = False
+  seats: list['Row'] = dataclasses.field(default_factory=list)
 
 
 class Round(NamedTuple):
@@ -363,6 +391,10 @@ class Game:
     self._submit: Callable[[Request], None]
     self.live = sum(not row.over for row in rows)
     self.waits = 0  # rows that wait for an answer
+    for row in rows:
+      self._first_of(row).seats.append(row)
+    for row in rows:
+      row.seats = self._first_of(row).seats
     size = round_.traj.group_size
     self._left = [0 if self.of(g)[0].over else size for g in self.groups]
     self._ended: list[int] = []  # groups, since `ended`
@@ -385,6 +417,10 @@ class Game:
     size = self.round.traj.group_size
     return self.rows[group * size : (group + 1) * size]
 
+  def _first_of(self, row):
+    """The first player's row of the episode, which is named after it."""
+    return self.rows[row.player.episode.key[1]]
+
   def ended(self) -> list[int]:
     """The groups that have come to their end since the last time."""
     found, self._ended = sorted(self._ended), []
@@ -399,8 +435,11 @@ class Game:
     """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
     for row in self.rows:
-      if row.player.episode.failure is None and not row.over:
+      failed = row.player.episode.failure is not None
+      if row.acting and not failed:
         self._call(row)
+      elif failed and not row.over and not any(x.acting for x in row.seats):
+        self._end(row)
 
   def advance(self, steps: int) -> list[Burst]:
     """Feeds what was said and starts bursts, which `take` is to be given.
@@ -434,7 +473,7 @@ class Game:
   def take(self, found: Mapping[int, Result]) -> None:
     """Notes new tokens of rows; those whose turns have ended act."""
     for place, result in found.items():
-      if not self.rows[place].over:
+      if self.rows[place].acting:
         self._take(self.rows[place], result)
 
   def _feed(self):
@@ -449,13 +488,14 @@ class Game:
 
   def hear(self, answer: Answer) -> None:
     """An answer has come."""
-    row = self.rows[answer.request.sample]
+    seats = self.rows[answer.request.sample].seats
+    row = next(one for one in seats if one.waits)
     row.waits = False
     self.waits -= 1
     if self._runner.hears(row, answer):
       self._call(row)
-    elif row.player.begun:
-      self._continue(row)
+    elif row.player.episode.acted:
+      self._continue(next((x for x in seats if x.player.acts()), row))
     elif row.ended:
       self._act(row)
 
@@ -472,7 +512,7 @@ class Game:
     self.turn_BT[row.place, tokens] = row.turns
     self.context_BT[row.place, tokens] = row.context
     row.turns += 1
-    row.finished, row.ended = finished, True
+    row.finished, row.acting, row.ended = finished, False, True
     if not row.waits:  # for its reset
       self._act(row)
 
@@ -484,13 +524,14 @@ class Game:
       self._end(row)
 
   def _end(self, row):
-    """A row is over, and with its last row a group."""
-    row.over = True
-    self.live -= 1
-    group = row.place // self.round.traj.group_size
-    self._left[group] -= 1
-    if not self._left[group]:
-      self._ended.append(group)
+    """The rows of an episode are over, and with its last row a group."""
+    for one in row.seats:
+      one.over = True
+      self.live -= 1
+      group = one.place // self.round.traj.group_size
+      self._left[group] -= 1
+      if not self._left[group]:
+        self._ended.append(group)
 
   def _call(self, row):
     request = row.player.episode.request()
@@ -500,7 +541,7 @@ class Game:
     self._submit(
       Request(
         serial=self.round.number,
-        sample=row.place,
+        sample=row.player.episode.key[1],
         turn=len(request.actions),
         kind='step' if request.actions else 'reset',
         payload=request,
@@ -518,7 +559,7 @@ class Game:
     row.start = row.length
     row.context = row.length if forgets else row.context
     row.length += len(ids)
-    row.ids = []
+    row.ids, row.acting = [], True
     self._said[row.place] = ids, forgets
     if len(self._said) >= self.slots.fed:  # more would need another call
       self._feed()
