@@ -27,11 +27,13 @@ import numpy as np
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_decode import BURST, LONGEST
 from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
-from rl_jax.episodes import timeline
+from rl_jax.episodes import partners, questions, timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.partners import QUESTIONS
 from rl_jax.episodes.players import Player
+from rl_jax.episodes.questions import Questions
 from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
@@ -47,8 +49,7 @@ GLANCE = 0.001  # seconds of a wait for answers while a burst runs
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  For tasks that ask no partners, in one process. closings: of batches whose
-  groups depend on time.
+  In one process. closings: of batches whose groups depend on time.
   """
 
   def __init__(
@@ -56,6 +57,7 @@ class SlotRunner(EpisodeRunner):
   ):
     super().__init__(*args, **kwargs)
     self.closings = closings or ClosingJournal()
+    self._questions = Questions(self._partners, self._journal)
     self._games: dict[int, Game] = {}  # that are played, by number
     # Bursts that may run, in the order in which they were started.
     self._flying: collections.deque[tuple[Game, Burst]] = collections.deque()
@@ -116,9 +118,14 @@ class SlotRunner(EpisodeRunner):
     game.begin(self._journal)
     return game
 
+  def begin(self) -> None:
+    """Begins a batch: what metrics count is 0."""
+    self.activity.begin()
+    self._partners.begin()
+
   def finish(self, game: 'Game', beside: Sequence['Game'] = ()) -> Trajectories:
     """The rows of a game at its end; others continue beside it meanwhile."""
-    self.activity.begin()
+    self.begin()
     while not game.over:
       self.go_on((game, *beside))
     self.take([(game, group) for group in game.groups])
@@ -128,15 +135,19 @@ class SlotRunner(EpisodeRunner):
   def go_on(self, games: Sequence['Game']) -> None:
     """Hears what has been answered, starts bursts, and takes the oldest one.
 
-    Without a row that can sample it waits for an answer.
+    Without a row that can sample it asks partners, or waits for an answer.
     """
     heard = self._hear_all()
+    if self._questions.full:
+      self._ask_partners()
     # Nobody can come in before a turn ends: then bursts end with the turn.
     steps = BURST if self.waits else LONGEST
     for game in games:
       self._flying += [(game, burst) for burst in game.advance(steps)]
     if self._flying:
       self._take_burst()
+    elif self._questions:
+      self._ask_partners()
     elif not heard:
       self._wait()
 
@@ -162,6 +173,16 @@ class SlotRunner(EpisodeRunner):
       if start:
         self._hear_all()
       game.take({row: found[row] for row in ended[start : start + most]})
+
+  def _ask_partners(self):
+    """Asks the models what waits for them."""
+    self.activity.works()
+    answers = self._questions.answers()
+    rests = all(game.slots.idle for game in self._games.values())
+    self.activity.worked('partners', rests, questions=len(answers))
+    self.activity.answered(answers)
+    for answer in answers:
+      self._games[answer.request.serial].told(answer)
 
   def _wait(self):
     """Hears the next answer, as there is nothing else to do."""
@@ -209,6 +230,7 @@ class SlotRunner(EpisodeRunner):
   def end(self, game: 'Game') -> None:
     """Ends the episodes of a game; its rows may still be read."""
     del self._games[game.round.number]
+    self._questions.drop(game.round.number)
     self._journal.over(game.round.number)
 
   def _look_at(self, groups):
@@ -264,8 +286,15 @@ class SlotRunner(EpisodeRunner):
     return max_tokens if self._task.traits.rewrites else self._format.most
 
   def metrics(self) -> dict[str, float]:
-    """See EpisodeRunner.metrics; with those of timeline.Activity."""
-    return {**super().metrics(), **self.activity.metrics()}
+    """See EpisodeRunner.metrics; with those of timeline.Activity.
+
+    Each question of an episode counts, as what is asked together depends on
+    time.
+    """
+    found = {**super().metrics(), **self.activity.metrics()}
+    if QUESTIONS in found:
+      found[QUESTIONS] = float(sum(one['questions'] for one in self._records))
+    return found
 
   def _begins(self, row):
     """Returns whether a row has the first turn of its episode."""
@@ -282,28 +311,16 @@ class SlotRunner(EpisodeRunner):
     row.player.act(self._stop.text(np.array(row.ids, np.int32)), row.ids)
     return True
 
-  def hears(self, row: 'Row', answer: Answer) -> bool:
-    """Notes an answer; returns whether the environment is called once more.
+  def asks(self, request: Request) -> Answer | None:
+    """The answer to a question, None: `Game.told` hears it later."""
+    return self._questions.ask(request)
 
-    It is if it has asked something, which is answered at once.
-
-    Raises:
-      RuntimeError: the episode begins in another way than its example.
+  def check_begun(self, row: 'Row') -> None:
+    """Raises RuntimeError if an episode begins in another way than its
+    examples.
     """
-    episode = row.player.episode
-    episode.hear(answer.reply)
-    if episode.asks():
-      self._partners.answered([episode])
-      if not episode.over():
-        return True
-    if not episode.acted:
-      for one in row.seats:
-        self._check_start(one.player, one.example)
-      self._check_first(row)
-    return False
-
-  def _check_first(self, row):
-    """Raises RuntimeError if the first turn is another player's."""
+    for one in row.seats:
+      self._check_start(one.player, one.example)
     episode = row.player.episode
     if not episode.over() and not row.player.acts():
       acting = episode.said[-1]['acting']
@@ -344,8 +361,8 @@ class Row:
 
   ids: of the open turn. length: of all tokens. start: where the open turn
   begins, with its observation. acting: its turn is open. ended: the turn has,
-  and is not taken yet. waits: for an answer. seats: the rows of its episode, by
-  player.
+  and is not taken yet. waits: for an answer. asks: for that of a partner.
+  seats: the rows of its episode, by player.
   """
 
   place: int
@@ -360,6 +377,7 @@ class Row:
   acting: bool = False
   ended: bool = False
   waits: bool = False
+  asks: bool = False
   over: bool = False
   seats: list['Row'] = dataclasses.field(default_factory=list)
 
@@ -492,12 +510,41 @@ class Game:
     row = next(one for one in seats if one.waits)
     row.waits = False
     self.waits -= 1
-    if self._runner.hears(row, answer):
+    row.player.episode.hear(answer.reply)
+    self._go_on(row)
+
+  def told(self, answer: Answer) -> None:
+    """A partner has answered."""
+    seats = self.rows[answer.request.sample].seats
+    row = next(one for one in seats if one.asks)
+    row.asks = False
+    self._tell(row, answer)
+
+  def _tell(self, row, answer):
+    episode = row.player.episode
+    partners.tell(episode, *questions.text_of(answer))
+    if episode.over():  # the answer is wrong
+      self._go_on(row)
+    else:
       self._call(row)
-    elif row.player.episode.acted:
-      self._continue(next((x for x in seats if x.player.acts()), row))
-    elif row.ended:
-      self._act(row)
+
+  def _go_on(self, row):
+    """An episode continues: with a question, with somebody's turn, or never."""
+    episode = row.player.episode
+    question = episode.asks()
+    if question is not None:
+      request = questions.request_of(self.round.number, episode, question)
+      answer = self._runner.asks(request)
+      if answer is None:
+        row.asks = True
+      else:
+        self._tell(row, answer)
+    elif episode.acted:
+      self._continue(next((x for x in row.seats if x.player.acts()), row))
+    else:
+      self._runner.check_begun(row)
+      if row.ended:
+        self._act(row)
 
   def _take(self, row: Row, result: Result) -> None:
     row.ids += result.ids
@@ -513,7 +560,7 @@ class Game:
     self.context_BT[row.place, tokens] = row.context
     row.turns += 1
     row.finished, row.acting, row.ended = finished, False, True
-    if not row.waits:  # for its reset
+    if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
   def _act(self, row):
