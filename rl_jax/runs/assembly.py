@@ -41,6 +41,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import (
   Evaluator,
   engine_config,
+  option_rows,
   protocols_of,
   sampling_of,
 )
@@ -522,8 +523,6 @@ def _option_scores(config, policy, mesh, split, task) -> OptionScores:
     rollout.overlong_prompt,
     max_option_tokens=config_lib.evaluated_tokens(config),
   )
-  minibatch = config.update.minibatch_prompts or rollout.num_prompts
-  groups = config.update.microbatch_prompts or minibatch
   count = min(settings.batch_prompts, settings.num_prompts, len(prompts))
-  rows = config.update.microbatch_rows or groups * rollout.group_size
+  rows = option_rows(config)
   return OptionScores(prompts, policy.model, mesh, count, rows)
