@@ -221,7 +221,8 @@ def main(argv):
     planned = dataclasses.replace(model, expert_products='chosen')
   plan = memory_plan.estimate(config, planned, mesh)
   found = _compiled(config, model, mesh) if _COMPILE.value else {}
-  stages = ('generate', 'score', 'update', *abstract_run.evaluated(config))
+  measured = abstract_run.evaluation_stages(config)
+  stages = ('generate', 'score', 'update', *measured)
   sent = dict.fromkeys(stages, 0.0)
   sent |= {
     stage: sum(c.sent for c in program.collectives)

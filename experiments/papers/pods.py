@@ -92,7 +92,8 @@ def planned(config: ExperimentConfig, target: targets.Target) -> dict[str, Any]:
   assert model is not None
   mesh = mesh_lib.abstract_mesh(placed.mesh)
   plan = memory_plan.estimate(placed, model, mesh)
-  stages = ('generate', 'score', 'update', *abstract_run.evaluated(placed))
+  measured = abstract_run.evaluation_stages(placed)
+  stages = ('generate', 'score', 'update', *measured)
   sent = dict.fromkeys(stages, 0.0)
   bounds = roofline.roofline(placed, model, plan, target.count, sent)
   seconds = {x.stage: max(x.seconds(target.card).values()) for x in bounds}

@@ -21,6 +21,7 @@ _SEED_FLAGS = {
       'papers.worlds.policy_cliff',
       'tools.prompt_information',
       'papers.episodes.relabelled_forms',
+      'papers.preferences.rejection_pairs',
       'papers.worlds.rubric_rows',
       'select_rows',
       'sft',

@@ -36,10 +36,10 @@ FEWEST = 4  # slots of the narrowest
 class SlotPrograms:
   """The jitted functions of slot_decode; built by make_programs.
 
-  begin: (params, traj=, key=) -> weights, table, drawn. feed: (weights, table,
-  said_VX) -> table. sample: (weights, table, chosen_V2) -> table, drawn. Tables
-  are donated. whole: arrays of which each device then has all. slots: of a call
-  at most, on all devices; None: all rows.
+  begin: (params, traj=, key=, acting_B=) -> weights, table, drawn. feed:
+  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V2) ->
+  table, drawn. Tables are donated. whole: arrays of which each device then has
+  all. slots: of a call at most, on all devices; None: all rows.
   most_widths: numbers of slots that are tried. widths: those of `sample` in use
   on each shard, the most first; () until `settle`. exact: whether a row has the
   same bits among all neighbours; then tokens do not depend on time (tier E0).
@@ -70,7 +70,12 @@ class SlotPrograms:
     return min(FEED_ROWS, self.tried(traj)[0])
 
   def settle(
-    self, params: Any, traj: Trajectories, key: jax.Array, most: int
+    self,
+    params: Any,
+    traj: Trajectories,
+    key: jax.Array,
+    most: int,
+    acting_B: np.ndarray | None = None,
   ) -> None:
     """Finds out, once, which widths compute the bits of the widest one.
 
@@ -85,7 +90,7 @@ class SlotPrograms:
 
     def probe(width, rows):
       self.widths = (width,)
-      slots = RunningSlots(self, params, traj, key, most)
+      slots = RunningSlots(self, params, traj, key, most, acting_B)
       return slots.probed(rows, traj)
 
     every = range(total)
@@ -151,6 +156,8 @@ class RunningSlots:
   Calls run on the device in the order in which they are started here, and
   nothing but `Burst.read` waits for one. most: tokens of an observation.
   Several processes start the same calls, each for rows of its own devices.
+  acting: rows that have a first token, None: all; what `first` says of others
+  is nothing.
   """
 
   def __init__(
@@ -160,11 +167,16 @@ class RunningSlots:
     traj: Trajectories,
     key: jax.Array,
     most: int,
+    acting_B: np.ndarray | None = None,
   ):
     self._programs, self._most = programs, most
     self._fed = programs.fed(traj)
+    self._everywhere = mesh_lib.replicated(programs.mesh)
+    acting = {}
+    if acting_B is not None:
+      acting['acting_B'] = processes.put(acting_B, self._everywhere)
     self._weights, self.table, drawn_VX = programs.begin(
-      params, traj=traj, key=key
+      params, traj=traj, key=key, **acting
     )
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')

@@ -4,7 +4,7 @@ Turns are sampled in slots (decoding.slot_engine), and all that environments do
 is a call in a queue (calls). A row that has ended its turn leaves its slot, and
 takes one again when its own call has been answered. Time decides when a row
 continues and nothing else: requests, tokens and records are those of turns in
-step (episodes).
+step (episodes). In a game the rows of the players that wait hold no slot.
 
 While a burst runs the host hears answers and starts to feed them. The next
 burst starts before the first one has been read if there are rows for it that
@@ -31,11 +31,13 @@ import numpy as np
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_decode import BURST, LONGEST
 from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
-from rl_jax.episodes import agreed, timeline
+from rl_jax.episodes import agreed, partners, questions, timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
-from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.episodes import EpisodeRunner, gathered
+from rl_jax.episodes.partners import QUESTIONS
 from rl_jax.episodes.players import Player
+from rl_jax.episodes.questions import Questions
 from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
@@ -53,8 +55,8 @@ PAUSE = 0.005  # of a process that knows of nothing to sample anywhere
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  For tasks of one player that ask no partners. closings: of batches whose
-  groups depend on time.
+  Of several processes each plays its own rows; these ask no partners.
+  closings: of batches whose groups depend on time.
   """
 
   def __init__(
@@ -62,6 +64,7 @@ class SlotRunner(EpisodeRunner):
   ):
     super().__init__(*args, **kwargs)
     self.closings = closings or ClosingJournal()
+    self._questions = Questions(self._partners, self._journal)
     self._games: dict[int, Game] = {}  # that are played, by number
     # Bursts that may run, in the order in which they were started.
     self._flying: collections.deque[tuple[Game, Burst]] = collections.deque()
@@ -105,16 +108,20 @@ class SlotRunner(EpisodeRunner):
     assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
     (players,) = self._seated(examples, traj.group_size, own, 1)
-    most = self.most_observed(traj.response_BT.shape[1])
-    engine.slots.settle(params, traj, key, most)
-    self.activity.works()
-    slots = RunningSlots(engine.slots, params, traj, key, most)
     played = range(len(examples)) if groups is None else groups
     rows = []
     for place, player in zip(range(own.start, own.stop), players, strict=True):
       group = place // traj.group_size
       row = Row(place, player, examples[group], over=group not in played)
+      row.acting = self._begins(row)
       rows.append(row)
+    acting_B = None
+    if self._players > 1:
+      acting_B = np.array(gathered([row.acting for row in rows]))
+    most = self.most_observed(traj.response_BT.shape[1])
+    engine.slots.settle(params, traj, key, most, acting_B)
+    self.activity.works()
+    slots = RunningSlots(engine.slots, params, traj, key, most, acting_B)
     number = self._journal.stream(self._rounds)
     round_ = Round(number, engine, traj, examples)
     game = Game(self, slots, rows, round_, played)
@@ -123,9 +130,14 @@ class SlotRunner(EpisodeRunner):
     game.begin(self._journal)
     return game
 
+  def begin(self) -> None:
+    """Begins a batch: what metrics count is 0."""
+    self.activity.begin()
+    self._partners.begin()
+
   def finish(self, game: 'Game', beside: Sequence['Game'] = ()) -> Trajectories:
     """The rows of a game at its end; others continue beside it meanwhile."""
-    self.activity.begin()
+    self.begin()
     while not game.over:
       self.go_on((game, *beside))
     self.take([(game, group) for group in game.groups])
@@ -135,19 +147,23 @@ class SlotRunner(EpisodeRunner):
   def go_on(self, games: Sequence['Game']) -> None:
     """Hears what has been answered, starts bursts, and takes the oldest one.
 
-    Without a row that can sample it waits for an answer. Of several processes
-    all call it together, with the same games.
+    Without a row that can sample it asks partners, or waits for an answer. Of
+    several processes all call it together, with the same games.
     """
     if processes.count() > 1:
       self._cycle(games)
       return
     heard = self._hear_all()
+    if self._questions.full:
+      self._ask_partners()
     # Nobody can come in before a turn ends: then bursts end with the turn.
     steps = BURST if self.waits else LONGEST
     for game in games:
       self._flying += [(game, burst) for burst in game.advance(steps)]
     if self._flying:
       self._take_burst()
+    elif self._questions:
+      self._ask_partners()
     elif not heard:
       self._wait()
 
@@ -191,6 +207,16 @@ class SlotRunner(EpisodeRunner):
       if start:
         self._hear_all()
       game.take({row: found[row] for row in ended[start : start + most]})
+
+  def _ask_partners(self):
+    """Asks the models what waits for them."""
+    self.activity.works()
+    answers = self._questions.answers()
+    rests = all(game.slots.idle for game in self._games.values())
+    self.activity.worked('partners', rests, questions=len(answers))
+    self.activity.answered(answers)
+    for answer in answers:
+      self._games[answer.request.serial].told(answer)
 
   def _wait(self, limit: float | None = None):
     """Hears the next answer, as there is nothing else to do; limit: seconds."""
@@ -242,6 +268,7 @@ class SlotRunner(EpisodeRunner):
   def end(self, game: 'Game') -> None:
     """Ends the episodes of a game; its rows may still be read."""
     del self._games[game.round.number]
+    self._questions.drop(game.round.number)
     self._journal.over(game.round.number)
 
   def _look_at(self, groups):
@@ -330,8 +357,23 @@ class SlotRunner(EpisodeRunner):
     return max_tokens if self._task.traits.rewrites else self._format.most
 
   def metrics(self) -> dict[str, float]:
-    """See EpisodeRunner.metrics; with those of timeline.Activity."""
-    return {**super().metrics(), **self.activity.metrics()}
+    """See EpisodeRunner.metrics; with those of timeline.Activity.
+
+    Each question of an episode counts, as what is asked together depends on
+    time.
+    """
+    found = {**super().metrics(), **self.activity.metrics()}
+    if QUESTIONS in found:
+      found[QUESTIONS] = float(sum(one['questions'] for one in self._records))
+    return found
+
+  def _begins(self, row):
+    """Returns whether a row has the first turn of its episode."""
+    if self._players == 1:
+      return not row.over
+    example = row.example
+    first = example.failure is None and example.acting == example.role
+    return first and not row.over
 
   def acts(self, row: 'Row') -> bool:
     """Takes the turn of a row; returns whether its environment is called."""
@@ -340,23 +382,24 @@ class SlotRunner(EpisodeRunner):
     row.player.act(self._stop.text(np.array(row.ids, np.int32)), row.ids)
     return True
 
-  def hears(self, row: 'Row', answer: Answer) -> bool:
-    """Notes an answer; returns whether the environment is called once more.
+  def asks(self, request: Request) -> Answer | None:
+    """The answer to a question, None: `Game.told` hears it later."""
+    return self._questions.ask(request)
 
-    It is if it has asked something, which is answered at once.
-
-    Raises:
-      RuntimeError: the episode begins in another way than its example.
+  def check_begun(self, row: 'Row') -> None:
+    """Raises RuntimeError if an episode begins in another way than its
+    examples.
     """
+    for one in row.seats:
+      self._check_start(one.player, one.example)
     episode = row.player.episode
-    episode.hear(answer.reply)
-    if episode.asks():
-      self._partners.answered([episode])
-      if not episode.over():
-        return True
-    if not row.player.begun:
-      self._check_start(row.player, row.example)
-    return False
+    if not episode.over() and not row.player.acts():
+      acting = episode.said[-1]['acting']
+      raise RuntimeError(
+        f'{self._named(episode.example)} begins in two ways: with a turn of '
+        f'player {acting} and of player {row.player.role}; `reset` must depend '
+        'on nothing but its seed'
+      )
 
   def next_ids(self, row: 'Row', room: int) -> tuple[list[int] | None, bool]:
     """(ids before the next turn of a row, None: it has none; forgets)."""
@@ -389,8 +432,9 @@ class Row:
 
   ids: of the open turn. length: of all tokens. start: where the open turn
   begins, with its observation. marks: of each turn that has ended, where it
-  starts and stops, and where what it saw begins. draws: its turn is open.
-  ended: the turn has, and is not taken yet. waits: for an answer.
+  starts and stops, and where what it saw begins. acting: its turn is open.
+  ended: the turn has, and is not taken yet. waits: for an answer. asks: for
+  that of a partner. seats: the rows of its episode, by player.
   """
 
   place: int
@@ -401,11 +445,13 @@ class Row:
   start: int = 0
   marks: list[list[int]] = dataclasses.field(default_factory=list)
   context: int = 0
-  draws: bool = True
   finished: bool = False
+  acting: bool = False
   ended: bool = False
   waits: bool = False
+  asks: bool = False
   over: bool = False
+  seats: list['Row'] = dataclasses.field(default_factory=list)
 
   @property
   def turns(self) -> int:
@@ -443,6 +489,10 @@ class Game:
     # Rows of this process: that are not over, and that wait for an answer.
     self.live_here = sum(not row.over for row in rows)
     self.waits = 0
+    for row in rows:
+      self._first_of(row).seats.append(row)
+    for row in rows:
+      row.seats = self._first_of(row).seats
     size = round_.traj.group_size
     self._left = [size * (group in played) for group in self.groups]
     self.live = sum(self._left)  # rows that are not over, of all processes
@@ -466,6 +516,10 @@ class Game:
     size = self.round.traj.group_size
     return range(group * size, (group + 1) * size)
 
+  def _first_of(self, row):
+    """The first player's row of the episode, which is named after it."""
+    return self.rows[row.player.episode.key[1]]
+
   def ended(self) -> list[int]:
     """The groups that have come to their end since the last time."""
     found, self._ended = sorted(self._ended), []
@@ -480,8 +534,11 @@ class Game:
     """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
     for row in self.rows.values():
-      if row.player.episode.failure is None and not row.over:
+      failed = row.player.episode.failure is not None
+      if row.acting and not failed:
         self._call(row)
+      elif failed and not row.over and not any(x.acting for x in row.seats):
+        self._end(row)
 
   def advance(self, steps: int) -> list[Burst]:
     """Feeds what was said and starts bursts, which `take` is to be given.
@@ -532,7 +589,7 @@ class Game:
       return agreed.OVER
     if row.place in self._said:
       return agreed.SAID
-    return agreed.DRAWS if row.draws else agreed.WAITS
+    return agreed.DRAWS if row.acting else agreed.WAITS
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
@@ -551,7 +608,7 @@ class Game:
   def take(self, found: Mapping[int, Result]) -> None:
     """Notes new tokens of rows; those whose turns have ended act."""
     for place, result in found.items():
-      if not self.rows[place].over:
+      if self.rows[place].acting:
         self._take(self.rows[place], result)
 
   def _feed(self):
@@ -566,15 +623,45 @@ class Game:
 
   def hear(self, answer: Answer) -> None:
     """An answer has come."""
-    row = self.rows[answer.request.sample]
+    seats = self.rows[answer.request.sample].seats
+    row = next(one for one in seats if one.waits)
     row.waits = False
     self.waits -= 1
-    if self._runner.hears(row, answer):
+    row.player.episode.hear(answer.reply)
+    self._go_on(row)
+
+  def told(self, answer: Answer) -> None:
+    """A partner has answered."""
+    seats = self.rows[answer.request.sample].seats
+    row = next(one for one in seats if one.asks)
+    row.asks = False
+    self._tell(row, answer)
+
+  def _tell(self, row, answer):
+    episode = row.player.episode
+    partners.tell(episode, *questions.text_of(answer))
+    if episode.over():  # the answer is wrong
+      self._go_on(row)
+    else:
       self._call(row)
-    elif row.player.begun:
-      self._continue(row)
-    elif row.ended:
-      self._act(row)
+
+  def _go_on(self, row):
+    """An episode continues: with a question, with somebody's turn, or never."""
+    episode = row.player.episode
+    question = episode.asks()
+    if question is not None:
+      request = questions.request_of(self.round.number, episode, question)
+      answer = self._runner.asks(request)
+      if answer is None:
+        row.asks = True
+      else:
+        self._tell(row, answer)
+    elif episode.acted:
+      self._continue(next((x for x in row.seats if x.player.acts()), row))
+    else:
+      self._runner.check_begun(row)
+      if row.ended:
+        self._act(row)
 
   def _take(self, row: Row, result: Result) -> None:
     row.ids += result.ids
@@ -586,8 +673,8 @@ class Game:
 
   def _end_turn(self, row, finished):
     row.marks.append([row.start, row.length, row.context])
-    row.finished, row.ended, row.draws = finished, True, False
-    if not row.waits:  # for its reset
+    row.finished, row.acting, row.ended = finished, False, True
+    if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
   def _act(self, row):
@@ -598,10 +685,12 @@ class Game:
       self._end(row)
 
   def _end(self, row):
-    row.over = True
-    self.live_here -= 1
+    """The rows of an episode are over."""
+    for one in row.seats:
+      one.over = True
+      self.live_here -= 1
     if processes.count() == 1:  # else all processes are to learn it at once
-      self._note_over([row.place])
+      self._note_over([one.place for one in row.seats])
 
   def _note_over(self, places):
     """Rows are over, and with its last row a group."""
@@ -620,7 +709,7 @@ class Game:
     self._submit(
       Request(
         serial=self.round.number,
-        sample=row.place,
+        sample=row.player.episode.key[1],
         turn=len(request.actions),
         kind='step' if request.actions else 'reset',
         payload=request,
@@ -638,7 +727,7 @@ class Game:
     row.start = row.length
     row.context = row.length if forgets else row.context
     row.length += len(ids)
-    row.ids, row.draws = [], True
+    row.ids, row.acting = [], True
     self._said[row.place] = ids, forgets
     full = len(self._said) >= self.slots.fed  # more would need another call
     if full and processes.count() == 1:

@@ -17,7 +17,7 @@ scored. Tokens of prompt and option are encoded apart, where lm-eval encodes
 both together and splits; they are the same unless a token spans the border.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -95,6 +95,38 @@ def likelihoods(forward: Forward, params: Any, traj: Trajectories) -> Array:
   return (stats[statistics.LOGP] * traj.mask_BT).sum(axis=1)
 
 
+def program(model: ModelConfig, mesh: jax.sharding.Mesh) -> Any:
+  """The jitted `likelihoods` of a mesh; shapes compile on first use."""
+  return jax.jit(
+    likelihoods,
+    static_argnames='forward',
+    out_shardings=mesh_lib.replicated(mesh),
+    compiler_options=compilation.options(model.platform),
+  )
+
+
+def padded(prompts: int, axes: Mapping[str, int]) -> int:
+  """Prompts of a call that the devices of a mesh, by its axes, share evenly."""
+  shards = axes['data'] * axes['fsdp']
+  return -(-prompts // shards) * shards
+
+
+def microbatches(
+  batch: int, options: int, rows: int, axes: Mapping[str, int]
+) -> int:
+  """The fewest parts of a batch that have few enough rows.
+
+  batch: prompts, padded; each has `options` rows. rows: of a part at most, but
+  one prompt a device.
+  """
+  each = batch // (axes['data'] * axes['fsdp'])
+  return next(
+    parts
+    for parts in range(1, each + 1)
+    if each % parts == 0 and (parts == each or batch // parts * options <= rows)
+  )
+
+
 class OptionScores:
   """The accuracies of a set of questions with options.
 
@@ -111,15 +143,9 @@ class OptionScores:
     rows: int,
   ):
     self._prompts, self._model = prompts, model
-    self._shards = mesh.shape['data'] * mesh.shape['fsdp']
-    self._batch = -(-batch // self._shards) * self._shards
-    self._rows, self._replicated = rows, mesh_lib.replicated(mesh)
-    self._program = jax.jit(
-      likelihoods,
-      static_argnames='forward',
-      out_shardings=self._replicated,
-      compiler_options=compilation.options(model.platform),
-    )
+    self._batch = padded(batch, mesh.shape)
+    self._mesh, self._rows = mesh, rows
+    self._program = program(model, mesh)
 
   def __len__(self) -> int:
     return len(self._prompts)
@@ -136,14 +162,14 @@ class OptionScores:
     options: list[list[tuple[base.Option, list[int]]]] = []
     for start in range(0, total, self._batch):
       real = list(range(start, min(start + self._batch, total)))
-      padded = real + [real[0]] * (self._batch - len(real))
-      examples, *prompts = self._prompts.batch(padded)
+      filled = real + [real[0]] * (self._batch - len(real))
+      examples, *prompts = self._prompts.batch(filled)
       own = [self._prompts.options(example) for example in examples]
       logp_NG = self._scored(params, prompts, own)
       options += own[: len(real)]
       found += list(logp_NG[: len(real)])
     rows = {
-      'option_logp': _padded(found, options),
+      'option_logp': _with_nan(found, options),
       'right_option': np.asarray(
         [next(g for g, (x, _) in enumerate(own) if x.right) for own in options]
       ),
@@ -164,24 +190,14 @@ class OptionScores:
       for own in options
     ]
     traj = recorded_rows(tuple(prompts), records, width)
-    traj = processes.put(traj, self._replicated)
-    parts = self._microbatches(count)
+    traj = processes.put(traj, mesh_lib.replicated(self._mesh))
+    parts = microbatches(self._batch, count, self._rows, self._mesh.shape)
     forward = Forward(model=self._model, microbatches=parts)
     logp_B = self._program(forward=forward, params=params, traj=traj)
     return processes.read(logp_B).reshape(len(records), count)
 
-  def _microbatches(self, options: int) -> int:
-    """The fewest parts of a batch that have few enough rows."""
-    each = self._batch // self._shards
-    return next(
-      parts
-      for parts in range(1, each + 1)
-      if each % parts == 0
-      and (parts == each or self._batch // parts * options <= self._rows)
-    )
 
-
-def _padded(
+def _with_nan(
   found: Sequence[np.ndarray], options: Sequence[Sequence[Any]]
 ) -> np.ndarray:
   """log p [n, most options], NaN where a prompt has fewer."""

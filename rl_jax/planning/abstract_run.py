@@ -4,8 +4,9 @@ Every array is a jax.ShapeDtypeStruct with the sharding that the real run gives
 it, so the programs are those of the run; no parameter is ever allocated.
 """
 
+from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,9 @@ from rl_jax.episodes.episodes import OPPONENT
 from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes
+from rl_jax.learning.statistics import Forward
 from rl_jax.learning.update import Batch
+from rl_jax.measures import option_scores
 from rl_jax.models import params as params_lib
 from rl_jax.models import transformer
 from rl_jax.planning import described_rows, episode_programs
@@ -29,6 +32,7 @@ from rl_jax.runs import draft_model, evaluation, held_out, reward_models
 from rl_jax.runs import stages as stages_lib
 from rl_jax.runs.policies import with_policies
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.tasks.base import RecordedResponse
 from rl_jax.types import TrainState
 
 
@@ -114,6 +118,57 @@ def evaluated(
     times = sum(-(-prompts[name] // call.prompts) for name, _ in sets)
     found[stage] = call, times
   return found
+
+
+class OptionCall(NamedTuple):
+  """A call that scores the options of questions, of which each has OPTIONS.
+
+  tokens: of an option at most. rows: of a microbatch at most.
+  """
+
+  prompts: int
+  tokens: int
+  rows: int
+
+  def padded(self, axes: Mapping[str, int]) -> int:
+    """Prompts that the devices of a mesh, by its axes, share evenly."""
+    return option_scores.padded(self.prompts, axes)
+
+  def microbatches(self, axes: Mapping[str, int]) -> int:
+    """The parts in which the devices score them."""
+    batch = self.padded(axes)
+    return option_scores.microbatches(batch, OPTIONS, self.rows, axes)
+
+
+OPTIONS = 4  # as most published questions have
+
+
+def scored(config: ExperimentConfig) -> dict[str, tuple[OptionCall, int]]:
+  """The programs that score options by stage, and how often each is called.
+
+  Sets are taken to have as many prompts as are asked of them, and options as
+  many tokens as they may have.
+  """
+  found: dict[str, tuple[OptionCall, int]] = {}
+  if not (config.evaluation.every and config.evaluation.sample):
+    return found
+  stages: dict[OptionCall, str] = {}
+  for name, protocol in evaluation.protocols_of(config).items():
+    settings = protocol.settings
+    if not settings.options:
+      continue
+    batch = min(settings.batch_prompts, settings.num_prompts)
+    call = OptionCall(batch, protocol.tokens, evaluation.option_rows(config))
+    stage = ' '.join(filter(None, ('evaluate', name, 'options')))
+    stage = stages.setdefault(call, stage)
+    _, times = found.get(stage, (call, 0))
+    found[stage] = call, times + -(-settings.num_prompts // batch)
+  return found
+
+
+def evaluation_stages(config: ExperimentConfig) -> tuple[str, ...]:
+  """The names of all programs of an evaluation."""
+  return *evaluated(config), *scored(config)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,6 +304,28 @@ class AbstractRun:
       else:
         found = episode_programs.lowered(engine, params, traj, key, config)
         lowered |= {f'{stage} {name}'.rstrip(): x for name, x in found.items()}
+    return lowered | self._options(params)
+
+  def _options(self, params: Any) -> dict[str, jax.stages.Lowered]:
+    """The programs of sets whose options are scored, see `scored`."""
+    mesh, width = self.mesh, self.config.rollout.max_prompt_tokens
+    program, lowered = option_scores.program(self.model, mesh), {}
+    for stage, (call, _) in scored(self.config).items():
+      batch = call.padded(mesh.shape)
+      prompts = (
+        np.zeros((batch, width), np.int32),
+        np.zeros((batch, width), np.float32),
+        np.zeros(batch, np.int32),
+      )
+      options = [(RecordedResponse(), [], [])] * OPTIONS
+      traj = recorded.recorded_rows(prompts, [options] * batch, call.tokens)
+      lowered[stage] = program.lower(
+        forward=Forward(
+          model=self.model, microbatches=call.microbatches(mesh.shape)
+        ),
+        params=params,
+        traj=abstract(traj, mesh_lib.replicated(mesh)),
+      )
     return lowered
 
   def _draft(self) -> draft_model.Loaded | None:

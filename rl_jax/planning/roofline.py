@@ -121,7 +121,7 @@ def roofline(
     ),
   }
   bounds = [found[stage] for stage in found if stage in sent]
-  if any(stage in sent for stage in abstract_run.evaluated(config)):
+  if any(stage in sent for stage in abstract_run.evaluation_stages(config)):
     bounds.append(_evaluations(config, model, plan, devices, sent))
   return bounds
 
@@ -197,6 +197,16 @@ def _evaluations(
     rows = call.padded(axes) * call.group_size
     steps = call.tokens * _refills(config.rollout, rows)
     moved += times * steps * (weights + plan.evaluation / 2)
+    exchanged += times * sent.get(stage, 0.0)
+  for stage, (scored, times) in abstract_run.scored(config).items():
+    shape = costs.Shape(
+      scored.padded(axes),
+      abstract_run.OPTIONS,
+      config.rollout.max_prompt_tokens,
+      scored.tokens,
+    )
+    flop += times * _forward(model, shape) / devices
+    moved += times * scored.microbatches(axes) * weights
     exchanged += times * sent.get(stage, 0.0)
   every = config.evaluation.every
   return Bound('evaluate', flop / every, moved / every, exchanged / every)

@@ -41,6 +41,7 @@ from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.evaluation import (
   Evaluator,
   engine_config,
+  option_rows,
   protocols_of,
   sampling_of,
 )
@@ -330,7 +331,15 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 
 def _check_own_rows(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> None:
-  """Raises ValueError if rows in slots are not on devices of their process."""
+  """Raises ValueError if processes cannot play rows in slots, each its own."""
+  tasks = [config.task, *(one.task for one in config.evaluation.sets)]
+  for task in tasks if processes.count() > 1 else ():
+    if task is not None and task.traits.asks:
+      raise ValueError(
+        f"rollout.episodes = 'slots' in {processes.count()} processes, but "
+        f'{type(task).__name__} asks partners {list(task.traits.asks)}, which '
+        "all processes run together: set it to 'lockstep'"
+      )
   sizes = mesh.shape
   counts = [config.rollout.generated_prompts, sizes['data'] * sizes['fsdp']]
   for count in counts[: 1 + bool(config.evaluation.every)]:
@@ -536,8 +545,6 @@ def _option_scores(config, policy, mesh, split, task) -> OptionScores:
     rollout.overlong_prompt,
     max_option_tokens=config_lib.evaluated_tokens(config),
   )
-  minibatch = config.update.minibatch_prompts or rollout.num_prompts
-  groups = config.update.microbatch_prompts or minibatch
   count = min(settings.batch_prompts, settings.num_prompts, len(prompts))
-  rows = config.update.microbatch_rows or groups * rollout.group_size
+  rows = option_rows(config)
   return OptionScores(prompts, policy.model, mesh, count, rows)

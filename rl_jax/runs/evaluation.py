@@ -241,6 +241,14 @@ def calls(
   return keys, found
 
 
+def option_rows(config: ExperimentConfig) -> int:
+  """Rows of a microbatch of options at most: those of a score pass."""
+  rollout, update = config.rollout, config.update
+  minibatch = update.minibatch_prompts or rollout.num_prompts
+  groups = update.microbatch_prompts or minibatch
+  return update.microbatch_rows or groups * rollout.group_size
+
+
 class _Program(NamedTuple):
   """An engine, and the prompts of its calls; sets of equal settings share it.
 

@@ -182,7 +182,7 @@ class SlotCollector(Collector, Stateful):
   def _played(self) -> Close:
     """Starts the groups that may, and plays until the batch is complete."""
     draw, schedule = self._drawing, self._schedule
-    self.runner.activity.begin()
+    self.runner.begin()
     used = schedule.started - len(schedule.versions)
     self._update, self._first = schedule.update, draw.first_serial - used
     saved, self._saved = self._saved, []
