@@ -98,7 +98,7 @@ class Rounds:
     prompts = EpisodePrompts(
       self.task, 'train', self.tokenizer, P, begin=runner.open
     )
-    examples, *arrays = prompts.batch(np.arange(N))
+    examples, *arrays = prompts.batch(np.arange(N // prompts.players))
     calls.made.clear()
     traj = self.engine.start(*arrays, 0, 0)
     try:
@@ -130,8 +130,10 @@ def main(argv):
   del argv
   if flags.FLAGS.num_processes:
     process_flags.start()
-  failing = json.loads(flags.FLAGS.failing)
-  task = misbehaving_environments.Whimsical(failing=failing)
+  task = misbehaving_environments.RallyTask(begins='seed')
+  if not flags.FLAGS.game:
+    failing = json.loads(flags.FLAGS.failing)
+    task = misbehaving_environments.Whimsical(failing=failing)
   rounds = Rounds(task, flags.FLAGS.slots)
   for seed in range(flags.FLAGS.orders):
     print(json.dumps(rounds.play(seed, flags.FLAGS.slow)), flush=True)
@@ -141,6 +143,7 @@ if __name__ == '__main__':
   process_flags.define_flags()
   flags.DEFINE_integer('orders', 1, 'Rounds, each with its own order.')
   flags.DEFINE_integer('slow', -1, 'The process whose calls are slow.')
+  flags.DEFINE_bool('game', False, 'Games of two players.')
   flags.DEFINE_integer('slots', None, 'Of all devices.')
   flags.DEFINE_float('failed_share', 0.5, 'See VerifierConfig.')
   flags.DEFINE_string('failing', '{}', 'Letters of actions that fail.')

@@ -266,18 +266,22 @@ def rounds_in_slots(launch, folder, *arguments):
 
 
 @pytest.mark.parametrize(
-  ('orders', 'slots'),
-  [(3, 8), pytest.param(20, 16, marks=pytest.mark.slow)],
+  ('orders', 'more'),
+  [
+    (3, '--slots=8'),
+    pytest.param(3, '--game', marks=pytest.mark.slow),
+    pytest.param(20, '--slots=16', marks=pytest.mark.slow),
+  ],
 )
 def test_slow_calls_of_one_process_change_nothing(
-  launch, tmp_path, orders, slots
+  launch, tmp_path, orders, more
 ):
   """E2 as one process, E0 among seeded orders; a call is of one process only.
 
-  16 episodes, also with fewer slots; calls of process 1 take 30 times as long.
+  16 rows, also with fewer slots; calls of process 1 take 30 times as long.
   """
   found = rounds_in_slots(
-    launch, tmp_path, f'--orders={orders}', '--slow=1', f'--slots={slots}'
+    launch, tmp_path, f'--orders={orders}', '--slow=1', more
   )
   first, _, by_one = found
   assert [len(rounds) for rounds in found] == [orders] * 3
@@ -287,7 +291,7 @@ def test_slow_calls_of_one_process_change_nothing(
     assert mine['log_probs'] == other['log_probs'] == first[0]['log_probs']
     assert mine['sum'] == pytest.approx(whole['sum'], rel=1e-5)
     assert sorted(mine['made'] + other['made']) == whole['made']
-    assert len(mine['made']) > 16 and len(other['made']) > 16
+    assert min(len(mine['made']), len(other['made'])) > 8
   assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
     tuple(map(str, first[0]['outcomes']))
   }
