@@ -245,6 +245,12 @@ class WithTools(Episodic):
         retriever.check(one.removeprefix('retrieve:'))
     self.task.prepare()
 
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    """The tools that the calls of an action name."""
+    del example
+    named = dict.fromkeys(call.name for call in self.form.calls_in(action))
+    return tuple(name for name in named if name in self._tools)
+
   def make(self, example: Example) -> 'Conversation':
     """One conversation about the example."""
     return Conversation(self, example)
