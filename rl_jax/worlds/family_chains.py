@@ -1,8 +1,9 @@
 """Rules on digits that are applied in turn, with every step written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import dataclasses
 import re
+from typing import ClassVar
 
 from rl_jax.checks import check_range, checked, ranged
 from rl_jax.tasks import base, draws
@@ -59,7 +60,7 @@ class FamilyChains(DrawnTask):
   reward_weights: dict[str, float] = base.outcome_only()
 
   # With the marks of QUESTION and of the answer to it.
-  alphabet = '0123456789crsdim ;?>=#/'
+  alphabet: ClassVar[Sequence[str]] = '0123456789crsdim ;?>=#/'
 
   def __post_init__(self):
     check_range(self, 'min_rules', 1, self.max_rules)

@@ -80,7 +80,7 @@ class StyledChains(FamilyChains):
 
 
 def written(style: str, prompt: str) -> str:
-  """What a behaviour writes between its tags; '' of 'think', which may slip."""
+  """Returns what a behaviour writes between its tags: '' of 'think'."""
   rules, digits = prompt.removesuffix('=').split(' ')
   if style == 'plan':
     return ';'.join(rules)
