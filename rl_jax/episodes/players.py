@@ -121,6 +121,16 @@ class Episode:
     answers = itertools.takewhile(lambda r: r == PARTNER, reversed(self.roles))
     return sum(1 for _ in answers)
 
+  @property
+  def asked(self) -> int:
+    """The questions that partners have answered."""
+    asks = [
+      reply['ask']['partner']
+      for reply, role in zip(self.said, self.roles, strict=False)
+      if role == PARTNER
+    ]
+    return len(asks) - asks.count(CALL)
+
   def observe(self, answer: str) -> None:
     """Notes the answer of a partner."""
     self.actions.append(answer)
@@ -221,6 +231,7 @@ class Player:
       'failure': self.episode.failure,
       'lost': self.episode.lost,
       'timeouts': self.episode.timeouts if self.role == 0 else 0,
+      'questions': self.episode.asked if self.role == 0 else 0,
       'finished': bool(replies) and replies[-1]['done'],
       'cut': self.left_out,
     }

@@ -141,7 +141,6 @@ def _check_slots(task, rollout, method):
   name, kind = type(task).__name__, type(method.rollout).__name__
   traits = task.traits
   reasons = {
-    f'{name} asks the partners {list(traits.asks)}': bool(traits.asks),
     f'method.rollout = {kind} repeats episodes': method.wrapper.replays,
     f'method.rollout = {kind} plays games': method.wrapper.plays,
   }

@@ -38,6 +38,8 @@ from rl_jax.worlds.narrated_key_door import NarratedKeyDoor as NarratedKeyDoor
 from rl_jax.worlds.partner_lessons import PartnerLessons as PartnerLessons
 from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
+from rl_jax.worlds.principle_lists import PrincipleLists as PrincipleLists
+from rl_jax.worlds.principle_lists import PrincipleTexts as PrincipleTexts
 from rl_jax.worlds.principle_pairs import PrinciplePairs as PrinciplePairs
 from rl_jax.worlds.ranked_families import RankedFamilies as RankedFamilies
 from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
@@ -50,6 +52,7 @@ from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
+from rl_jax.worlds.styled_chains import StyledChains as StyledChains
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
 from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums

@@ -75,7 +75,7 @@ def test_fewer_slots_than_rows(bad, rallies, in_slots, slots):
 
 
 def test_the_second_player_may_begin(bad, in_slots, Played):
-  """Who has the first turn depends on the seed; the other one hears it."""
+  """E0; the first turn is one of either player, by the prompt."""
   played, found = both(in_slots, Played, bad.RallyTask(begins='seed'))
   in_slots.check_same(played, found, log_probs=False)
   first = {example.acting for example in played.examples}
