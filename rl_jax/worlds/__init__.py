@@ -53,6 +53,7 @@ from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
 from rl_jax.worlds.styled_chains import StyledChains as StyledChains
+from rl_jax.worlds.thought_calls import ThoughtCalls as ThoughtCalls
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
 from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums
