@@ -46,8 +46,10 @@ def get_stages() -> tuple[Stage, ...]:
   xpo = (
     _trained(
       f'xpo_{name}',
-      *('--method=xpo', f'--set=method.losses.Optimism.coef={alpha}'),
-      *('--set=rollout.recorded_prompts=0', '--set=rollout.num_prompts=16'),
+      '--method=xpo',
+      f'--set=method.losses.Optimism.coef={alpha}',
+      '--set=rollout.recorded_prompts=0',
+      '--set=rollout.num_prompts=16',
       '--set=rollout.group_size=4',
     )
     for name, alpha in ALPHAS.items()
@@ -55,8 +57,10 @@ def get_stages() -> tuple[Stage, ...]:
   hypo = (
     _trained(
       f'hypo_{name}',
-      *('--method=hypo', f'--set=method.losses.SampledKL.coef={coef}'),
-      *('--set=rollout.recorded_prompts=32', '--set=rollout.num_prompts=64'),
+      '--method=hypo',
+      f'--set=method.losses.SampledKL.coef={coef}',
+      '--set=rollout.recorded_prompts=32',
+      '--set=rollout.num_prompts=64',
     )
     for name, coef in LAMBDAS.items()
   )

@@ -3,7 +3,7 @@
 An annotator, a small language model, learns for 60 steps whether 20 of the 45
 messages of a grid help, from labels of which a fifth is wrong. An agent learns
 20 iterations with a reward at the goal only; in each of three rounds the
-annotator labels what the last one has met, and the agent goes on for 20
+annotator labels what the last one has met, and the agent continues for 20
 iterations with these labels as a table (`judged`). `ruled` has right labels,
 `careless` those of an annotator that has learned wrong labels in half of the
 lessons, and `plain` none.

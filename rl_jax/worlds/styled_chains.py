@@ -45,11 +45,11 @@ class StyledChains(FamilyChains):
   style: str = chosen('think', STYLES)
   reward_weights: dict[str, float] = base.weights_field(outcome=0.5, form=0.5)
 
-  # A tag is one token.
-  alphabet = (
-    *(f'<{end}{tag}>' for tag in _TAGS for end in ('', '/')),
-    *(*FamilyChains.alphabet, '(', ')', ':'),
-  )
+  @property
+  def alphabet(self) -> tuple[str, ...]:
+    """Tags, of which each is one token, and letters."""
+    tags = (f'<{end}{tag}>' for tag in _TAGS for end in ('', '/'))
+    return *tags, *family_chains.LETTERS, '(', ')', ':'
 
   def example(self, split: str, index: int) -> Example:
     """The prompt of FamilyChains after the tag."""
@@ -80,7 +80,7 @@ class StyledChains(FamilyChains):
 
 
 def written(style: str, prompt: str) -> str:
-  """What a behaviour writes between its tags; '' of 'think', which may slip."""
+  """Returns what a behaviour writes between its tags: '' of 'think'."""
   rules, digits = prompt.removesuffix('=').split(' ')
   if style == 'plan':
     return ';'.join(rules)

@@ -113,10 +113,10 @@ REST_CLAIMS = {
   **dict.fromkeys(('disco', 'otb'), trials.BETTER),
   'disco_b': _NONE,
 }
-# A critic with its own layers, ten times the rate and four iterations of its
-# own, after which the policy has as many as the others; and constants that act
-# here where those of the papers do not; and what nothing had judged here. Named
-# before they ran, as that `dr_po` is above `ppo`.
+# A critic with its own layers, ten times the rate and four iterations before
+# the policy's, which are as many as the others'; constants that act here where
+# those of the papers do not; and methods that nothing had judged here. The
+# claims were named before the runs, as that `dr_po` is above `ppo`.
 _CRITIC = {
   'model.critic': 'own',
   'optimizer.critic_multiplier': 10.0,

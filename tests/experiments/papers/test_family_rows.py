@@ -29,7 +29,7 @@ def test_without_drift_the_right_answer_is_chosen():
 
 
 def test_drifted_pairs_are_far():
-  """As many as asked for; rejected responses stay as they are."""
+  """They are as many as asked for; rejected responses do not change."""
   plain, drifted = family_rows.pairs(TASK, 0.0), family_rows.pairs(TASK, 0.3)
   far = [row for row in drifted if row['wrong']]
   assert 8 <= len(far) <= 28
