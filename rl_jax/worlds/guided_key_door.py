@@ -67,21 +67,22 @@ class GuidedKeyDoor(EnvironmentTask):
   @property
   def alphabet(self) -> str:
     """Those of KeyDoor, of sub-goals and of situations."""
-    letters = self._grid.alphabet + SUBGOALS + NOTHING + _MARKS
+    letters = self.grid.alphabet + SUBGOALS + NOTHING + _MARKS
     return ''.join(dict.fromkeys(letters))
 
   @property
-  def _grid(self) -> KeyDoor:
+  def grid(self) -> KeyDoor:
+    """The task whose grids these are."""
     sizes = {'num_train': self.num_train, 'num_held_out': self.num_held_out}
     return KeyDoor(size=self.size, seed=self.seed, **sizes)
 
   def layout(self, seed: int) -> Layout:
     """The grid of a seed."""
-    return self._grid.layout(seed)
+    return self.grid.layout(seed)
 
   def example(self, split: str, index: int) -> Example:
     """The example of KeyDoor."""
-    return self._grid.example(split, index)
+    return self.grid.example(split, index)
 
   def make(self, example: Example) -> 'Guided':
     """An episode in the grid of the example."""
@@ -122,7 +123,7 @@ class Guided(Environment):
   """One episode."""
 
   def __init__(self, task: GuidedKeyDoor):
-    self._task, self._walk = task, Walk(task._grid)  # noqa: SLF001
+    self._task, self._walk = task, Walk(task.grid)
 
   def reset(self, seed: int) -> Reply:
     """Starts with empty hands and a first sub-goal."""
