@@ -225,6 +225,12 @@ def _played():
 
 
 @pytest.fixture(scope='session')
+def in_slots():
+  """The module tests/in_slots.py: the round of a `Played` in slots."""
+  return _load('in_slots')
+
+
+@pytest.fixture(scope='session')
 def make_episodes():
   """The function of tests/played.py, which makes an EpisodeRunner."""
   return _load('played').make_episodes

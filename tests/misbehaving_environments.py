@@ -355,13 +355,19 @@ class Rally(Environment):
   After five actions the sum of their lengths decides.
   """
 
-  def __init__(self, task):
-    self.task, self.lengths = task, []
+  def __init__(self, task, number):
+    self.task, self.number, self.lengths = task, number, []
 
   def reset(self, seed):
     """A letter for each player."""
-    self.acting = 0
-    return Reply(tuple(f'{LETTERS[seed // 7**i % 7]}' for i in range(2)))
+    if self.number in self.task.unable:
+      _raise()
+    begins = {'first': 0, 'second': 1, 'seed': self.number % 2}
+    self.acting = begins[self.task.begins]
+    return Reply(
+      tuple(f'{LETTERS[seed // 7**i % 7]}' for i in range(2)),
+      acting=self.acting,
+    )
 
   def step(self, action):
     """Both hear it, the other as it is."""
@@ -390,15 +396,21 @@ class Rally(Environment):
 
 @dataclasses.dataclass(frozen=True)
 class RallyTask(EnvironmentTask):
-  """Actions are letters of an alphabet."""
+  """Actions are letters of an alphabet.
+
+  unable: examples of which no game begins. begins: the player with the first
+  turn, 'first', 'second', or by example: 'seed'.
+  """
 
   failing: dict = dataclasses.field(default_factory=dict)
+  unable: tuple = ()
+  begins: str = 'first'
   alphabet = LETTERS
   traits = TaskTraits(players=2)
 
   def make(self, example):
     """A rally."""
-    return Rally(self)
+    return Rally(self, example.id)
 
 
 def _raise():

@@ -12,6 +12,8 @@ Headline: unverified.
 Evidence: verified in code (goal-conditioned-rm, by a digest of the code).
 Command: python -m experiments.train --config=configs/worlds/preferences.py
   --method=gc_reward_model
+The pipeline gc_reward_model uses the states: samples that point away from the
+goal are discarded while they are written.
 """
 
 from rl_jax.method import Method

@@ -90,6 +90,33 @@ def drawn(
   return np.sort(order_N[:count])
 
 
+def accepted(
+  score_K: np.ndarray, count: int, beta: float, rng: np.random.Generator
+) -> np.ndarray:
+  """Returns min(count, K) indices as of draws from p exp(score / beta), where
+  p is what the K candidates were drawn from; in the order of acceptance.
+
+  Repeat: in the order of the candidates that remain each is accepted where
+  u < exp((score - largest score that remains) / beta), u uniform. The best
+  that remains always is. beta 0: the highest scores; beta infinite: the first
+  candidates. Source: Liu et al., "Statistical Rejection Sampling Improves
+  Preference Optimization", 2023, appendix A.1 (by a digest).
+  Raises: ValueError for scores that are not finite, or beta below 0.
+  """
+  score_K = _finite(score_K)
+  if not beta >= 0:
+    raise ValueError(f'beta = {beta}: it is not below 0')
+  found: list[int] = []
+  left_L = np.arange(len(score_K))
+  while len(left_L) and len(found) < count:
+    gap_L = score_K[left_L] - score_K[left_L].max()
+    scaled_L = gap_L / beta if beta > 0 else np.where(gap_L < 0, -np.inf, 0.0)
+    passed_L = rng.uniform(size=len(left_L)) < np.exp(scaled_L)
+    found.extend(left_L[passed_L])
+    left_L = left_L[~passed_L]
+  return np.asarray(found[:count], int)
+
+
 def weight_changes(
   inner_N: np.ndarray, square_N: np.ndarray, norm: float, step_size: float
 ) -> tuple[np.ndarray, np.ndarray]:

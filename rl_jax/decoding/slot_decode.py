@@ -133,9 +133,14 @@ def begin(
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
   turn_tokens: int,
+  acting_B: Array | None = None,
 ) -> tuple[Any, Table, Array]:
-  """(weights for the calls, the table, the first token of each empty row)."""
-  rows = turn_decode.first_rows(traj, key, sampling, turn_tokens)
+  """(weights for the calls, the table, the first token of each empty row).
+
+  acting: rows that have a first token, None: all; the others wait for their
+  first observation, which must not be empty.
+  """
+  rows = turn_decode.first_rows(traj, key, sampling, turn_tokens, acting_B)
   weights, prompts = turn_decode.prefilled(params, traj, cfg, sampling)
 
   def shard(weights, sampling, prompts, rows):

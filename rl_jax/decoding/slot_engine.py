@@ -26,19 +26,20 @@ from rl_jax.types import Trajectories
 # can do while it reads the weights once. Narrower calls by need would have
 # other bits.
 FEED, FEED_ROWS = 32, 8
-# Each is a program, and holds a quarter of the slots of the one before.
+# Each is a program, and holds half of the slots of the one before, or a quarter
+# where there are two.
 MOST_WIDTHS = 3
-APART = 4
-FEWEST = 4  # slots of the narrowest
+FEWEST = 8  # slots of the narrowest
 
 
 @dataclasses.dataclass
 class SlotPrograms:
   """The jitted functions of slot_decode; built by make_programs.
 
-  begin: (params, traj=, key=) -> weights, table, drawn. feed: (weights, table,
-  said_VX) -> table. sample: (weights, table, chosen_V2) -> table, drawn. Tables
-  are donated. slots: of a call at most, on all devices; None: all rows.
+  begin: (params, traj=, key=, acting_B=) -> weights, table, drawn. feed:
+  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V2) ->
+  table, drawn. Tables are donated. whole: arrays of which each device then has
+  all. slots: of a call at most, on all devices; None: all rows.
   most_widths: numbers of slots that are tried. widths: those of `sample` in use
   on each shard, the most first; () until `settle`. exact: whether a row has the
   same bits among all neighbours; then tokens do not depend on time (tier E0).
@@ -47,6 +48,7 @@ class SlotPrograms:
   begin: Callable[..., tuple[Any, Table, jax.Array]]
   feed: Callable[..., Table]
   sample: Callable[..., tuple[Table, jax.Array]]
+  whole: Callable[[Any], Any]
   mesh: jax.sharding.Mesh
   slots: int | None
   most_widths: int
@@ -68,7 +70,12 @@ class SlotPrograms:
     return min(FEED_ROWS, self.tried(traj)[0])
 
   def settle(
-    self, params: Any, traj: Trajectories, key: jax.Array, most: int
+    self,
+    params: Any,
+    traj: Trajectories,
+    key: jax.Array,
+    most: int,
+    acting_B: np.ndarray | None = None,
   ) -> None:
     """Finds out, once, which widths compute the bits of the widest one.
 
@@ -83,7 +90,7 @@ class SlotPrograms:
 
     def probe(width, rows):
       self.widths = (width,)
-      slots = RunningSlots(self, params, traj, key, most)
+      slots = RunningSlots(self, params, traj, key, most, acting_B)
       return slots.probed(rows, traj)
 
     every = range(total)
@@ -112,7 +119,10 @@ class Result(NamedTuple):
 
 
 class Burst(NamedTuple):
-  """A call that may still run: its rows by slot, and what they will draw."""
+  """A call that may still run: its rows by slot, and what they will draw.
+
+  Of several processes each has its own rows here.
+  """
 
   rows: list[int | None]
   drawn_VX: Any  # an array on the device
@@ -145,6 +155,9 @@ class RunningSlots:
 
   Calls run on the device in the order in which they are started here, and
   nothing but `Burst.read` waits for one. most: tokens of an observation.
+  Several processes start the same calls, each for rows of its own devices.
+  acting: rows that have a first token, None: all; what `first` says of others
+  is nothing.
   """
 
   def __init__(
@@ -154,16 +167,24 @@ class RunningSlots:
     traj: Trajectories,
     key: jax.Array,
     most: int,
+    acting_B: np.ndarray | None = None,
   ):
     self._programs, self._most = programs, most
     self._fed = programs.fed(traj)
+    self._everywhere = mesh_lib.replicated(programs.mesh)
+    acting = {}
+    if acting_B is not None:
+      acting['acting_B'] = processes.put(acting_B, self._everywhere)
     self._weights, self.table, drawn_VX = programs.begin(
-      params, traj=traj, key=key
+      params, traj=traj, key=key, **acting
     )
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    self._everywhere = mesh_lib.replicated(programs.mesh)
-    self.first = Burst(list(range(self._total)), drawn_VX)
+    self._by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+    own = processes.own(traj.num_prompts)
+    rows = range(own.start * traj.group_size, own.stop * traj.group_size)
+    every = range(self._total)
+    self.first = Burst([x if x in rows else None for x in every], drawn_VX)
 
   @property
   def widest(self) -> int:
@@ -175,48 +196,83 @@ class RunningSlots:
     """The rows of a call of `feed`, of all devices."""
     return self._fed * self._shards
 
+  def calls(self, rows_B: np.ndarray) -> int:
+    """Returns how many calls of `feed` these rows need, bool[B]."""
+    return -(-self._most_of_a_shard(rows_B) // self._fed)
+
   @property
   def idle(self) -> bool:
     """Returns whether all calls have ended."""
     newest: Any = self.table.step_B
     return newest.is_ready()
 
-  def feed(self, said: Mapping[int, tuple[Sequence[int], bool]]) -> None:
-    """Puts observations after rows: (ids, whether it forgets)."""
-    left = list(said)
-    while left:
+  def feed(
+    self,
+    said: Mapping[int, tuple[Sequence[int], bool]],
+    calls: int | None = None,
+  ) -> list[int]:
+    """Puts observations after rows: (ids, whether it forgets).
+
+    calls: that are started, whether rows need them or not; None: as many as
+    these rows need. Returns the rows that found no place in them.
+    """
+    left, count = list(said), 0
+    while left if calls is None else count < calls:
+      count += 1
       rows, row_V, live_V = self._placed(left, (self._fed,))
       said_VX = slot_decode.for_feed(row_V, live_V, self._most)
       for slot, row in enumerate(rows):
         if row is not None:
           slot_decode.say(said_VX, slot, *said[row])
-      said_VX = processes.put(said_VX, self._everywhere)
+      said_VX = processes.put(said_VX, self._by_rows)
       self.table = self._programs.feed(self._weights, self.table, said_VX)
       fed = set(rows)
       left = [row for row in left if row not in fed]
+    return left
 
-  def sample(self, rows: Sequence[int], steps: int = BURST) -> Burst:
-    """Starts a burst of the first rows that have slots; steps: at most."""
-    slots, row_V, live_V = self._placed(rows, self._programs.widths)
+  def sample(
+    self,
+    rows: Sequence[int],
+    steps: int = BURST,
+    among_B: np.ndarray | None = None,
+  ) -> Burst:
+    """Starts a burst of the first rows that have slots; steps: at most.
+
+    among: bool[B], with all rows of any process that may be in the burst, so
+    that all use one program; None: no others may.
+    """
+    need = 0 if among_B is None else self._most_of_a_shard(among_B)
+    slots, row_V, live_V = self._placed(rows, self._programs.widths, need)
     chosen_V2 = slot_decode.for_sample(row_V, live_V, steps)
-    chosen_V2 = processes.put(chosen_V2, self._everywhere)
+    chosen_V2 = processes.put(chosen_V2, self._by_rows)
     self.table, drawn_VX = self._programs.sample(
       self._weights, self.table, chosen_V2
     )
     return Burst(slots, drawn_VX)
 
+  def exchanged(self, state_B: np.ndarray) -> jax.Array:
+    """Numbers of all rows; each process gives those of its rows.
+
+    All processes call it together, and only reading it waits.
+    """
+    return self._programs.whole(processes.put(state_B, self._by_rows))
+
+  def _most_of_a_shard(self, rows_B):
+    return int(rows_B.reshape(self._shards, -1).sum(axis=1).max())
+
   def _placed(
-    self, rows: Sequence[int], widths: Sequence[int]
+    self, rows: Sequence[int], widths: Sequence[int], need: int = 0
   ) -> tuple[list[int | None], np.ndarray, np.ndarray]:
     """(the row in each slot of all shards or None, row_V, live_V).
 
     row_V: of a shard its own numbers; other rows fill the slots that are free.
+    need: slots of a shard that there are at least, as far as a width has them.
     """
     share = self._total // self._shards
     by_shard: list[list[int]] = [[] for _ in range(self._shards)]
     for row in rows:
       by_shard[row // share].append(row)
-    need = max(map(len, by_shard))
+    need = max(need, *map(len, by_shard))
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
     filled: list[int] = []
@@ -243,7 +299,7 @@ class RunningSlots:
     Observations are random tokens of the prompts, the same ones for each row.
     """
     rng = np.random.default_rng(0)
-    known = np.unique(processes.read(traj.prompt_NP))
+    known = np.unique(self._read(traj.prompt_NP))
     room = traj.response_BT.shape[1] - 2
     said = {}
     for row in range(self._total):
@@ -256,8 +312,14 @@ class RunningSlots:
       self.sample(own)
       left = left[self.widest :]
     done = self.table.rows
-    response_BT, logp_BT = processes.read((done.response_BT, done.logp_BT))
+    response_BT, logp_BT = self._read((done.response_BT, done.logp_BT))
     return response_BT, logp_BT
+
+  def _read(self, arrays):
+    """Reads rows of all processes."""
+    if processes.count() > 1:
+      arrays = self._programs.whole(arrays)
+    return processes.read(arrays)
 
 
 def make_programs(
@@ -273,7 +335,7 @@ def make_programs(
   split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
   rows = None if split else mesh_lib.rows(mesh)
   options = compilation.options(Platform.of_mesh(mesh))
-  limits = {'cfg': model, 'turn_tokens': turns.max_turn_tokens}
+  called, limits = _steady(model), {'turn_tokens': turns.max_turn_tokens}
   chunk = min(FEED, turns.max_observation_tokens)
 
   def jitted(function: Callable, out: Any, **fixed: Any) -> Callable:
@@ -288,21 +350,34 @@ def make_programs(
     begin=jitted(
       slot_decode.begin,
       (None, rows, replicated),
+      cfg=model,
       sampling=sampling,
       **limits,
     ),
-    feed=jitted(slot_decode.feed, rows, chunk=chunk, **limits),
+    feed=jitted(slot_decode.feed, rows, cfg=called, chunk=chunk, **limits),
     sample=jitted(
       slot_decode.sample,
       (rows, replicated),
-      cfg=model,
+      cfg=called,
       sampling=sampling,
       longest=min(LONGEST, turns.max_turn_tokens),
     ),
+    whole=jax.jit(_same, out_shardings=replicated),
     mesh=mesh,
     slots=slots,
     most_widths=min(MOST_WIDTHS, most_widths(model)),
   )
+
+
+def _steady(model: transformer.ModelConfig) -> transformer.ModelConfig:
+  """The model for calls that narrow: on CPU their bits agree by steady sums.
+
+  On accelerators products with ones may round, and nothing is known of sums.
+  """
+  platform = dataclasses.replace(
+    model.platform, steady_sums=model.platform.is_cpu
+  )
+  return dataclasses.replace(model, platform=platform)
 
 
 def widths_of(
@@ -310,10 +385,14 @@ def widths_of(
 ) -> tuple[int, ...]:
   """The numbers of slots of a shard that are tried, the most first."""
   first = rows if slots is None else min(rows, max(1, slots // shards))
-  found = [first]
-  while len(found) < most and found[-1] >= APART * FEWEST:
-    found.append(found[-1] // APART)
+  found, apart = [first], 2 if most > 2 else 4
+  while len(found) < most and found[-1] >= apart * FEWEST:
+    found.append(found[-1] // apart)
   return tuple(found)
+
+
+def _same(arrays):
+  return arrays
 
 
 def _agree(known, found, rows) -> bool:

@@ -51,7 +51,8 @@ def open_all(
 def _opened(task, episode, failure):
   example, chat = episode.example, begins_in_chat(task, episode.example)
   if failure is None:
-    return opened(example, episode.beginning(), chat)
+    acting = episode.said[-1]['acting']
+    return opened(example, episode.beginning(), chat, acting)
   nothing = '' if episode.players == 1 else ('',) * episode.players
   first = opened(example, nothing, chat)
   failed = {'failure': tuple(failure)}

@@ -179,6 +179,17 @@ class NumberedCalls(NumberedRounds):
       self.heard(found)
     return found
 
+  def known(self, request: Request) -> sessions.Answer | None:
+    """The journal's answer of a call of a stream that no pool makes."""
+    said = self._calls.known(request)
+    if said is None:
+      return None
+    return sessions.Answer(said.reply, said.outcome, said.detail)
+
+  def keep(self, answer: Answer) -> None:
+    """Writes the answer of such a call."""
+    self._calls.keep(answer)
+
   def over(self, number: int) -> None:
     """The episodes of a stream are over."""
     episodes = self._streams.pop(number)

@@ -7,7 +7,8 @@ has the same answers, as they are greedy and questions are batched by the same
 rule. The policy reads nothing of either but what the environment says.
 """
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Collection, Sequence
 import dataclasses
 import json
 import time
@@ -23,6 +24,7 @@ from rl_jax.verification.sessions import Answer, Request
 
 _MOST = 64  # so many questions between two turns are too many
 _DECIMALS = 4  # of a log-prob
+QUESTIONS = 'episode/questions'  # in metrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Asked:
 
   encode: a question to token ids; encode_answer: a candidate. texts: (params,
   questions) -> answers. log_probs: (params, [(question, candidate)]) ->
-  numbers.
+  numbers. rows: questions or candidates a call.
   """
 
   source: Partner
@@ -40,6 +42,7 @@ class Asked:
   encode_answer: Callable[[str], list[int]]
   texts: Read
   log_probs: Callable[[Any, Sequence[tuple[list[int], list[int]]]], list[float]]
+  rows: int = 1
 
 
 class Partners:
@@ -58,7 +61,7 @@ class Partners:
     if not self._partners:
       return {}
     return {
-      'episode/questions': float(self._asks),
+      QUESTIONS: float(self._asks),
       'time/partner_seconds': self._seconds,
     }
 
@@ -94,19 +97,23 @@ class Partners:
         for part in parts
         for name, text, candidates in part
       ]
-    known = self._known(list(dict.fromkeys(asked)))
+    known = self.answers(list(dict.fromkeys(asked)))
     for episode, one in waiting:
-      text, problem = known[one]
-      if episode.questions() + 1 == _MOST:
-        text = None
-        problem = f'{_MOST} questions between two turns; allowed are fewer'
-      if text is not None:
-        episode.observe(text)
-      else:
-        episode.fail(problem or 'the partner gave no answer')
+      tell(episode, *known[one])
     return bool(known)
 
-  def _known(
+  def reads(self, question: Ask) -> bool:
+    """Returns whether a model of the run is asked."""
+    return question.partner in self._partners
+
+  def fill(self, asked: Collection[Ask]) -> bool:
+    """Returns whether these questions fill a call of some model."""
+    rows = collections.Counter()
+    for one in set(asked):
+      rows[one.partner, bool(one.candidates)] += len(one.candidates) or 1
+    return any(n >= self._partners[name].rows for (name, _), n in rows.items())
+
+  def answers(
     self, asked: list[Ask]
   ) -> dict[Ask, tuple[str | None, str | None]]:
     """(answer, None) or (None, what is wrong) of each question."""
@@ -125,6 +132,17 @@ class Partners:
 
 
 NO_PARTNERS = Partners()
+
+
+def tell(episode: Episode, text: str | None, problem: str | None) -> None:
+  """Gives an episode the answer to its question, or what is wrong with it."""
+  if episode.questions() + 1 == _MOST:
+    text = None
+    problem = f'{_MOST} questions between two turns; allowed are fewer'
+  if text is not None:
+    episode.observe(text)
+  else:
+    episode.fail(problem or 'the partner gave no answer')
 
 
 def _unknown(one, known):

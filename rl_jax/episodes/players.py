@@ -76,12 +76,11 @@ class Episode:
   def _miss(self, kind, detail):
     """Notes that nothing was said: to a turn of the policy that is its end."""
     self.timeouts += kind == 'timeout'
-    acted = any(role != PARTNER for role in self.roles)
-    if self.timeout_text and kind == 'timeout' and acted:
+    if self.timeout_text and kind == 'timeout' and self.acted:
       info = {'timeout': detail}
       self._say(Reply(self.timeout_text, info=info), kind)
       return
-    if self.on_timeout == 'invalid' or kind not in LOST or not acted:
+    if self.on_timeout == 'invalid' or kind not in LOST or not self.acted:
       self.failure = (kind, detail)
       return
     self.lost = (kind, detail)
@@ -112,10 +111,25 @@ class Episode:
       return None
     return Ask(ask['partner'], ask['text'], tuple(ask['candidates']))
 
+  @property
+  def acted(self) -> bool:
+    """Returns whether a player has had a turn."""
+    return any(role != PARTNER for role in self.roles)
+
   def questions(self) -> int:
     """The questions that were answered since the last turn of a player."""
     answers = itertools.takewhile(lambda r: r == PARTNER, reversed(self.roles))
     return sum(1 for _ in answers)
+
+  @property
+  def asked(self) -> int:
+    """The questions that partners have answered."""
+    asks = [
+      reply['ask']['partner']
+      for reply, role in zip(self.said, self.roles, strict=False)
+      if role == PARTNER
+    ]
+    return len(asks) - asks.count(CALL)
 
   def observe(self, answer: str) -> None:
     """Notes the answer of a partner."""
@@ -217,6 +231,7 @@ class Player:
       'failure': self.episode.failure,
       'lost': self.episode.lost,
       'timeouts': self.episode.timeouts if self.role == 0 else 0,
+      'questions': self.episode.asked if self.role == 0 else 0,
       'finished': bool(replies) and replies[-1]['done'],
       'cut': self.left_out,
     }

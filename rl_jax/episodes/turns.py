@@ -141,8 +141,6 @@ def _check_slots(task, rollout, method):
   name, kind = type(task).__name__, type(method.rollout).__name__
   traits = task.traits
   reasons = {
-    f'{name} has {traits.players} players': traits.players > 1,
-    f'{name} asks the partners {list(traits.asks)}': bool(traits.asks),
     f'method.rollout = {kind} repeats episodes': method.wrapper.replays,
     f'method.rollout = {kind} plays games': method.wrapper.plays,
   }
@@ -157,6 +155,11 @@ def _check_slots(task, rollout, method):
     f"rollout.episodes = 'slots' with rollout.staleness = {rollout.staleness} "
     'and '
   )
+  if traits.players > 1:
+    raise ValueError(
+      f'{start}{name} has {traits.players} players: their groups are trained '
+      'together; set rollout.staleness to 0'
+    )
   for name, value in (
     ('method.rollout', method.rollout),
     ('rollout.recorded_prompts', rollout.recorded_prompts),

@@ -79,4 +79,5 @@ def _asked(config, mesh, key, source: Partner, model, params, tokenizer):
       **fixed, engine=engine, stop=stop, key=key, width=source.max_tokens
     ),
     log_probs=LogProbs(**fixed, sizes=sizes),
+    rows=fixed['rows'],
   )

@@ -10,6 +10,7 @@ from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.worlds import families
 
 RULES = 'crsdim'
+LETTERS = f'0123456789{RULES} ;?>=#/'  # of prompts and responses
 # How a judge is asked about the steps of a response; it answers as
 # `experiments.papers.worlds.chain_rows` says.
 QUESTION = '{prompt}{response}#'
@@ -41,7 +42,8 @@ class FamilyChains(DrawnTask):
   `slips` of the steps has one wrong digit, with which the chain continues; a
   share `checks` of the chains has a check, which is what the last rule makes
   of the step before; a share `contradictions` of the answers has one digit
-  changed.
+  changed. A share `guesses` of the chains is its last step only, without a
+  check: '524>524'.
   """
 
   min_rules: int = ranged(2, 1)
@@ -50,6 +52,7 @@ class FamilyChains(DrawnTask):
   slips: float = ranged(0.0, 0.0, 1.0)
   checks: float = ranged(0.0, 0.0, 1.0)
   contradictions: float = ranged(0.0, 0.0, 1.0)
+  guesses: float = ranged(0.0, 0.0, 1.0)
   num_train: int = ranged(4000, 1)
   num_validation: int = ranged(300, 1)
   num_test: int = ranged(300, 1)
@@ -57,7 +60,10 @@ class FamilyChains(DrawnTask):
   reward_weights: dict[str, float] = base.outcome_only()
 
   # With the marks of QUESTION and of the answer to it.
-  alphabet = '0123456789crsdim ;?>=#/'
+  @property
+  def alphabet(self) -> str | tuple[str, ...]:
+    """The letters of prompts and responses."""
+    return LETTERS
 
   def __post_init__(self):
     check_range(self, 'min_rules', 1, self.max_rules)
@@ -88,6 +94,8 @@ class FamilyChains(DrawnTask):
       if stream.uniform() < self.slips:
         last = slip(last, stream)
       steps.append(last)
+    if self.guesses and stream.uniform() < self.guesses:
+      return f'{last}>{last}'
     written = ';'.join(steps)
     if stream.uniform() < self.checks:
       last = families.answer(rules[-1], before)

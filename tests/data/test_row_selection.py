@@ -234,3 +234,56 @@ def test_solved_rows_are_discarded():
   np.testing.assert_array_equal(
     row_selection.unsolved(wrong, 0.0, rng), [10, 11]
   )
+
+
+def test_acceptance_by_hand():
+  """E1: with beta 0.5 scores 0, 1 and 2 pass a sweep with exp(-4), exp(-2), 1;
+  the best of each sweep is always accepted.
+  """
+  score = np.array([0.0, 1.0, 2.0])
+
+  class Fixed:
+    def __init__(self, *draws):
+      self.draws = list(draws)
+
+    def uniform(self, size):
+      return np.array(self.draws.pop(0)[:size])
+
+  below, above = 0.018315, 0.018316
+  for draw, expected in ((below, [0, 2]), (above, [2, 1])):
+    rng = Fixed([draw, 0.135336, 0.999], [0.5, 0.5])
+    found = row_selection.accepted(score, 2, 0.5, rng)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_acceptance_at_the_ends_of_beta():
+  """beta 0 takes the highest scores, an infinite one the first; none twice."""
+  rng = np.random.default_rng(0)
+  score = rng.permutation(10).astype(float)
+  best = row_selection.accepted(score, 4, 0.0, rng)
+  np.testing.assert_array_equal(score[best], [9, 8, 7, 6])
+  first = row_selection.accepted(score, 4, np.inf, rng)
+  np.testing.assert_array_equal(first, [0, 1, 2, 3])
+  every = row_selection.accepted(score, 99, 0.5, rng)
+  assert sorted(every) == list(range(10))
+  with pytest.raises(ValueError, match='beta = -1'):
+    row_selection.accepted(score, 4, -1.0, rng)
+
+
+def test_acceptance_tilts_what_was_drawn():
+  """The first accepted of 64 draws follows p exp(r / beta); a number added to
+  all scores changes nothing (E0).
+  """
+  p, r, beta = np.array([0.6, 0.3, 0.1]), np.array([0.0, 1.0, 2.0]), 0.5
+  exact = p * np.exp(r / beta)
+  exact /= exact.sum()
+  rng = np.random.default_rng(1)
+  counts = np.zeros(3)
+  for seed in range(2000):
+    kind = rng.choice(3, size=64, p=p)
+    draws = [np.random.default_rng(seed) for _ in range(2)]
+    found = row_selection.accepted(r[kind], 1, beta, draws[0])
+    moved = row_selection.accepted(r[kind] + 8.0, 1, beta, draws[1])
+    assert found == moved
+    counts[kind[found[0]]] += 1
+  np.testing.assert_allclose(counts / 2000, exact, atol=0.035)

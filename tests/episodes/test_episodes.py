@@ -17,7 +17,9 @@ from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.policies import Frozen
 from rl_jax.pieces.selection import TopSpread, ZeroVariance
+from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -377,21 +379,25 @@ def test_disagreements_of_task_and_limits_are_named():
 
 
 def test_what_slots_do_not_play_is_named(bad):
-  """Games, partners, and rollout pieces that play or repeat episodes."""
+  """Rollout pieces that play or repeat episodes; games across updates."""
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
   limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
   limits |= {'recorded_prompts': 0, 'order': 'fixed'}
   rollout = type('Rollout', (), limits)()
   wrapper = SimpleNamespace(replays=True, plays=False, by_time=False)
   repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
+  opponent = Method(rollout=Opponent(rule=Frozen()))
   for task, method, message in (
-    (bad.RallyTask(), Method(), 'RallyTask has 2 players'),
-    (bad.Asking(), Method(), 'Asking asks the partners'),
+    (bad.RallyTask(), opponent, 'Opponent plays games'),
     (KeyDoor(), repeats, 'repeats episodes'),
   ):
     with pytest.raises(ValueError, match=f"'slots', but .*{message}"):
       check(task, rollout, method)
+  check(bad.RallyTask(), rollout, Method())
   rollout.staleness = 1
+  with pytest.raises(ValueError, match='= 1 and RallyTask has 2 players'):
+    check(bad.RallyTask(), rollout, Method())
+  check(bad.Asking(), rollout, Method())
   check(KeyDoor(), rollout, Method())
   check(KeyDoor(), rollout, Method(group_filter=ZeroVariance()))
   compares = Method(group_filter=TopSpread())

@@ -33,7 +33,7 @@ def _bad():
     yield misbehaving_environments
 
 
-def oracle(bad, **changes):
+def oracle(bad, rows=1, **changes):
   """Partners whose one member writes backwards; and the calls of it."""
   calls, tokenizer = [], CharTokenizer(bad.LETTERS)
 
@@ -47,7 +47,7 @@ def oracle(bad, **changes):
 
   source = dataclasses.replace(ORACLE, **changes)
   encode = tokenizer.encode
-  asked = Asked(source, bad.backwards, encode, encode, texts, log_probs)
+  asked = Asked(source, bad.backwards, encode, encode, texts, log_probs, rows)
   return Partners([asked]), calls
 
 
@@ -76,6 +76,91 @@ def test_rows_are_those_of_an_environment_that_knows(bad, inside, Played):
   assert all(answer == bad.backwards(text) for text, answer in asked)
   assert 0 < metrics['episode/questions'] <= len(asked) + 3
   assert 'episode/questions' not in inside.episodes.metrics()
+
+
+@pytest.fixture(scope='module', name='together')
+def _together(bad, Played):
+  """The round in step, whose questions of a turn are asked together."""
+  partners, _ = oracle(bad, max_tokens=3)
+  return Played(bad.Asking(), partners=partners)
+
+
+@pytest.mark.parametrize('rows', [1, 4, 100])
+def test_the_rows_of_slots_are_those_of_turns_in_step(
+  bad, together, in_slots, rows
+):
+  """E0; E2 for log-probs: calls of a model of so many rows."""
+  partners, calls = oracle(bad, rows=rows, max_tokens=3)
+  found = in_slots.InSlots(together, bad.Asking(), partners=partners)
+  in_slots.check_same(together, found, log_probs=False)
+  assert all(len(set(x)) == len(x) for x in calls)
+  metrics = found.episodes.metrics()
+  told = [found.episodes.shown()(row)['turns'] for row in range(12)]
+  count = sum(len(turn['asked']) for turns in told for turn in turns)
+  # And the question at the beginning of each.
+  assert metrics['episode/questions'] == count + 12
+  assert metrics['calls/partner/ran'] >= 0 <= metrics['calls/partner/queued']
+  if rows == 100:  # all that wait are asked when nothing else is left
+    assert len(calls) < 12
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_the_order_of_answers_changes_nothing(
+  bad, together, in_slots, delayed_calls, seed
+):
+  """E0, also the log-probs; with a journal nothing is asked again."""
+
+  class Ticking(delayed_calls.DelayedCalls):
+    """A clock that each look at it moves."""
+
+    def poll(self, timeout):
+      return super().poll(0.4 if timeout == 0.0 else timeout)
+
+  def play(calls, rows, **more):
+    partners, asked = oracle(bad, rows=rows, max_tokens=3)
+    found = in_slots.InSlots(
+      together, bad.Asking(), calls, partners=partners, **more
+    )
+    return found, asked
+
+  first, _ = play(in_slots.CallsHere, 1)
+  found, _ = play(lambda make: Ticking(make, seed=seed), 1 + seed)
+  in_slots.check_same(first, found, log_probs=True)
+
+
+def test_a_round_that_is_repeated_asks_nobody(
+  bad, together, in_slots, tmp_path
+):
+  """E0: answers of partners are in the journal, too."""
+
+  def play(calls):
+    partners, asked = oracle(bad, max_tokens=3)
+    found = in_slots.InSlots(
+      together, bad.Asking(), calls, partners=partners, workdir=tmp_path
+    )
+    return found, asked
+
+  def refuses(make):
+    def no_call(request):
+      raise AssertionError(f'{request.key} is called again')
+
+    return in_slots.CallsHere(no_call)
+
+  first, asked = play(in_slots.CallsHere)
+  again, asked_again = play(refuses)
+  assert asked and not asked_again
+  in_slots.check_same(first, again, log_probs=True)
+
+
+def test_a_question_that_is_too_long_costs_its_own_row_in_slots(
+  bad, Played, in_slots
+):
+  """E0; E2 for log-probs."""
+  played = Played(bad.Asking(), partners=oracle(bad)[0])
+  found = in_slots.InSlots(played, bad.Asking(), partners=oracle(bad)[0])
+  in_slots.check_same(played, found, log_probs=False)
+  errors = [one.error for one in found.outcomes]
+  assert any(errors) and not all(errors)
 
 
 @pytest.mark.slow

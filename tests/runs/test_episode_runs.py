@@ -426,6 +426,36 @@ def test_the_order_of_answers_changes_no_weight(
   assert lines == expected and timeless(rows) == timeless(known)
 
 
+@pytest.fixture(name='rallies', scope='module')
+def _rallies():
+  """(iterations, fields of the rollout) -> games of the policy with itself."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(PATH.parents[1])
+    import misbehaving_environments
+
+    def make(iterations, **more):
+      config = make_config(spiral.get_method(), iterations)
+      task = misbehaving_environments.RallyTask()
+      return changed(dataclasses.replace(config, task=task), **more)
+
+    yield make
+
+
+def test_games_in_slots_are_those_in_step(
+  rallies, tmp_path, record, delayed_calls
+):
+  """E2 against turns in step; E0 if it stops, and in another order."""
+  loop.Trainer(rallies(3, episodes='lockstep'), str(tmp_path / 'step')).run()
+  loop.Trainer(rallies(3), str(tmp_path / 'whole')).run()
+  rows, lines = record(tmp_path / 'whole')
+  check_same_episodes((rows, lines), record(tmp_path / 'step'))
+  assert {line['role'] for line in lines} == {0, 1}
+  loop.Trainer(rallies(2), str(tmp_path / 'parts')).run()
+  train_delayed(rallies(3), tmp_path / 'parts', delayed_calls, 1)
+  known, others = record(tmp_path / 'parts')
+  assert lines == others and timeless(rows) == timeless(known)
+
+
 def check_repeated(found, expected):
   """E0: the lines, the metrics, and the weights at the end."""
   (rows, lines), (known, others) = (pair[0] for pair in (found, expected))

@@ -33,8 +33,8 @@ class FakeSlots:
   widest, fed, idle = N * G, 8, True
   unread, most_unread = 0, 0  # bursts of all games
 
-  def __init__(self, programs, params, traj, key, most):
-    del programs, key, most
+  def __init__(self, programs, params, traj, key, most, acting_B):
+    del programs, key, most, acting_B
     self._params, self._traj, self.table = params, traj, None
     self._length = np.zeros(N * G, int)
     self.first = self._burst(range(N * G), 1)

@@ -83,6 +83,15 @@ def test_faults_of_the_teacher():
     assert found['consistent'] == found['outcome'] == 0.0 < found['steps']
 
 
+def test_a_teacher_that_guesses_writes_no_thoughts():
+  """The last step and the answer; without guesses every chain is as before."""
+  plain, guesses = FamilyChains(slips=0.5), FamilyChains(slips=0.5, guesses=1.0)
+  for index in range(20):
+    example = plain.example('train', index)
+    steps = plain.target(example).partition('>')[0].split(';')
+    assert guesses.target(example) == f'{steps[-1]}>{steps[-1]}'
+
+
 def test_bad_arguments_are_named():
   with pytest.raises(ValueError, match='FamilyChains.min_rules'):
     FamilyChains(min_rules=4, max_rules=3)

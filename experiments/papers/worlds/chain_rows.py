@@ -4,8 +4,8 @@ python -m experiments.papers.worlds.chain_rows --form=verified
   --workdir=runs/grpo --last=30 --out=pairs.jsonl
 
 --workdir is a run that has logged samples (guards.log_rollouts); those that the
-limit of tokens has cut are left out. What is written, rows other than those of
-bench once:
+limit of tokens has cut are left out. What is written, other rows than those of
+bench and samples once:
   verified   pairs by the conditions of VerIPO's verifier: the first sample of a
              group that is right, agrees with its own chain, has a check and as
              many steps as rules, against the first wrong one, the first right
@@ -16,6 +16,8 @@ bench once:
   bench      {prompt, steps, label, final_answer_correct}: the same parts and
              the first wrong one, for `experiments.evaluate_reward --steps`.
              Equal samples of a prompt stay
+  samples    {prompt, completion, label}: each sample and whether its answer is
+             right, but for empty ones. Equal samples stay
   critiques  what a judge of steps is asked and the right critique, as
              {prompt, completion}: '1', or '0' for a part that is wrong, and how
              many are right, '101 2/3'. --errors is the chance that a verdict is
@@ -38,7 +40,9 @@ from experiments.pipelines import rows as log_rows
 from rl_jax.tasks import base, draws
 from rl_jax.worlds import FamilyChains, family_chains
 
-FORMS = ('verified', 'steps', 'bench', 'critiques', 'agreed')
+FORMS = ('verified', 'steps', 'bench', 'samples', 'critiques', 'agreed')
+# Forms in which equal rows stay.
+REPEATED = ('bench', 'samples')
 _CRITIQUE = re.compile(r'([01]+) (\d+)/(\d+)')
 
 _FORM = flags.DEFINE_enum('form', None, FORMS, 'Of rows.', required=True)
@@ -124,6 +128,16 @@ def bench(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
     }
 
 
+def labelled(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+  """Each sample that is not empty, with its outcome."""
+  for sample in samples:
+    asked, said = sample['prompt'], sample['response']
+    if not said:
+      continue
+    label = bool(rewards(asked, said)['outcome'])
+    yield {'prompt': asked, 'completion': said, 'label': label}
+
+
 def critique(verdicts: Sequence[float]) -> str:
   """'101 2/3' of (1, 0, 1)."""
   marks = ''.join(str(int(x)) for x in verdicts)
@@ -168,6 +182,7 @@ _WRITERS = {
   'verified': verified,
   'steps': step_rows,
   'bench': bench,
+  'samples': labelled,
   'agreed': agreed,
 }
 
@@ -197,7 +212,7 @@ def main(argv):
   else:
     rows = _WRITERS[_FORM.value](samples)
   found = list(rows)
-  if _FORM.value != 'bench':
+  if _FORM.value not in REPEATED:
     found = list({json.dumps(row): row for row in found}.values())
   if not found:
     raise ValueError(f'--form={_FORM.value}: no rows')

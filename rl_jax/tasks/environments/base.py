@@ -87,6 +87,7 @@ class Opened(Example):
   """The example `origin` whose prompt ends with the first observation.
 
   role: the player whose prompt it is; its id is `players * id + role`.
+  acting: the player whose turn is the first.
   others: the same of the other players, in order, if this is the first.
   failure: kind and detail if its episodes do not begin; the prompt then lacks
   the observation.
@@ -95,22 +96,29 @@ class Opened(Example):
   origin: Example | None = None
   observation: str = ''
   role: int = 0
+  acting: int = 0
   failure: tuple[str, str] | None = None
   others: tuple['Opened', ...] = ()
 
 
 def opened(
-  example: Example, observation: str | Sequence[str], chat: bool
+  example: Example,
+  observation: str | Sequence[str],
+  chat: bool,
+  acting: int = 0,
 ) -> Opened:
   """The example with the first observation of its episodes, chat: a message.
 
-  observation: of a game, by player; then the first player's example.
+  observation: of a game, by player; then the first player's example. acting:
+  the player whose turn is the first.
   """
   if isinstance(observation, str):
     return _opened(example, observation, chat, 0, 1)
   count = len(observation)
   first, *others = (
-    _opened(example, text, chat, role, count)
+    dataclasses.replace(
+      _opened(example, text, chat, role, count), acting=acting
+    )
     for role, text in enumerate(observation)
   )
   return dataclasses.replace(first, others=tuple(others))

@@ -96,3 +96,9 @@ def test_critiques_that_agree_with_the_outcome(response, written, kept):
   asked = family_chains.QUESTION.format(prompt=ASKED, response=response)
   found = list(chain_rows.agreed(log(written, prompt=asked)))
   assert bool(found) == kept
+
+
+def test_labelled_samples_stay():
+  """Equal ones, too; a file of responses has no empty one."""
+  found = list(chain_rows.labelled(log('413;524>524', '413;524>525', '') * 2))
+  assert [row['label'] for row in found] == [True, False] * 2

@@ -1,0 +1,123 @@
+"""Games of two players in slots: the rows of games in step."""
+
+import os
+
+import numpy as np
+import pytest
+
+from rl_jax.episodes.turns import TurnConfig
+from rl_jax.types import PAD
+
+N, G = 2, 4  # games, samples
+TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
+
+
+@pytest.fixture(name='bad', scope='module')
+def _bad():
+  """The module of environments, importable by workers as well."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
+    import misbehaving_environments
+
+    yield misbehaving_environments
+
+
+def both(in_slots, Played, task, **more):
+  """(the games in step, the same ones in slots)."""
+  played = Played(task, TURNS, num_prompts=N, size=24)
+  return played, in_slots.InSlots(played, task, turns=TURNS, **more)
+
+
+@pytest.fixture(name='rallies', scope='module')
+def _rallies(bad, in_slots, Played):
+  return both(in_slots, Played, bad.RallyTask())
+
+
+def test_the_record_is_that_of_games_in_step(rallies, in_slots):
+  """E0; E2 for log-probs; some players were never asked."""
+  played, found = rallies
+  in_slots.check_same(played, found, log_probs=False)
+  turns = played.host.turn_BT.max(axis=1) + 1
+  assert turns.min() == 0 and turns.max() > 2
+  # Rows that wait for the other player hold no slot.
+  assert found.episodes.metrics()['device/slots_share'] < 0.6
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_the_order_of_answers_changes_nothing(
+  bad, rallies, in_slots, delayed_calls, seed
+):
+  """E0, also the log-probs: seeded delays, a few calls at a time."""
+  played, first = rallies
+
+  class Ticking(delayed_calls.DelayedCalls):
+    """A clock that each look at it moves."""
+
+    def poll(self, timeout):
+      return super().poll(0.4 if timeout == 0.0 else timeout)
+
+  def calls(make):
+    return Ticking(make, seed=seed, most=(1, 3, 100)[seed])
+
+  found = in_slots.InSlots(played, bad.RallyTask(), calls, turns=TURNS)
+  in_slots.check_same(first, found, log_probs=True)
+  order = [(r.sample, r.turn) for r in found.queue.made]
+  assert len(set(order)) == len(order)  # nothing is asked twice
+  assert seed == 0 or order != sorted(order, key=lambda one: (one[1], one[0]))
+
+
+@pytest.mark.parametrize('slots', [1, 3])
+def test_fewer_slots_than_rows(bad, rallies, in_slots, slots):
+  """E2: the number of slots is a shape of the program."""
+  task = bad.RallyTask()
+  found = in_slots.InSlots(rallies[0], task, slots=slots, turns=TURNS)
+  in_slots.check_same(rallies[0], found, log_probs=False)
+
+
+def test_the_second_player_may_begin(bad, in_slots, Played):
+  """E0; the first turn is one of either player, by the prompt."""
+  played, found = both(in_slots, Played, bad.RallyTask(begins='seed'))
+  in_slots.check_same(played, found, log_probs=False)
+  first = {example.acting for example in played.examples}
+  assert first == {0, 1}
+  for row, kinds_T in enumerate(found.host.kind_BT):
+    example = played.examples[row // G]
+    assert example.acting != example.role or kinds_T[0] != PAD
+
+
+def test_failures_cost_their_own_games(bad, in_slots, Played):
+  """Steps that raise, and a prompt of which no game begins."""
+  task = bad.RallyTask(failing={'c': 'raise', 'd': 'raise'}, unable=(1,))
+  played, found = both(in_slots, Played, task)
+  failed = [one.error is not None for one in played.outcomes]
+  assert all(failed[2 * G :]) and 0 < sum(failed[: 2 * G]) < 2 * G
+  in_slots.check_same(played, found, log_probs=False)
+  assert (found.host.kind_BT[2 * G :] == PAD).all()
+
+
+def test_another_first_player_is_an_error(bad, rallies, in_slots):
+  """The message names task, example and both players."""
+  with pytest.raises(
+    RuntimeError, match='RallyTask: the episode of .* turn of player 1 and of '
+  ):
+    in_slots.InSlots(rallies[0], bad.RallyTask(begins='second'), turns=TURNS)
+
+
+def test_a_round_that_is_repeated_makes_no_call(
+  bad, rallies, in_slots, tmp_path
+):
+  """E0: each answer is in the journal, under the name of its game."""
+  task, played = bad.RallyTask(), rallies[0]
+  first = in_slots.InSlots(played, task, turns=TURNS, workdir=tmp_path)
+
+  def refuses(make):
+    def no_call(request):
+      raise AssertionError(f'{request.key} is called again')
+
+    return in_slots.CallsHere(no_call)
+
+  again = in_slots.InSlots(played, task, refuses, turns=TURNS, workdir=tmp_path)
+  in_slots.check_same(first, again, log_probs=True)
+  np.testing.assert_array_equal(
+    rallies[1].host.logp_behaviour_BT, again.host.logp_behaviour_BT
+  )
