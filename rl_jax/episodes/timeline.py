@@ -82,6 +82,7 @@ class Activity:
     self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
+    self._cached: list[tuple[int, int]] = []  # tokens on (devices, host)
     self._calls: dict[str, list[tuple[float, float]]] = {}  # queued, ran
     self._slowest = 0.0, (0, 0, 0, '')
 
@@ -118,6 +119,10 @@ class Activity:
     self._bursts += 1
     self._live, self._waits = self._live + live, self._waits + waits
 
+  def cached(self, device: int, host: int) -> None:
+    """Notes how many tokens have their keys there while a burst runs."""
+    self._cached.append((device, host))
+
   def answered(self, answers: Sequence[Answer]) -> None:
     """Counts calls that have just been answered."""
     now = time.perf_counter()
@@ -142,6 +147,8 @@ class Activity:
     calls/KIND/queued, ran: seconds in the mean; with _p50, _p90 and _max: the
     time that half and nine tenths of the calls stay within, and the longest.
     rollout/waited_for: seconds without a burst.
+    cache/device, cache/host: tokens for which rows hold places there, in the
+    mean of the bursts, if rollout.cache_tokens has fewer than all rows need.
     """
     elapsed = max(time.perf_counter() - self._started, 1e-9)
     bursts = max(self._bursts, 1)
@@ -152,6 +159,10 @@ class Activity:
       'episodes/waiting': self._waits / bursts,
       'rollout/waited_for': self._seconds[WAITING],
     }
+    if self._cached:
+      device, host = zip(*self._cached, strict=True)
+      found['cache/device'] = sum(device) / len(device)
+      found['cache/host'] = sum(host) / len(host)
     for kind, times in sorted(self._calls.items()):
       for name, seconds in zip(
         ('queued', 'ran'), zip(*times, strict=True), strict=True
