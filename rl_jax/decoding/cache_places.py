@@ -112,9 +112,10 @@ class Places:
     self, shards: int, share: int, count: int, tokens: int, host: HostCache
   ):
     self._share, self._host, self.tokens = share, host, tokens
-    # The row of each place that holds it, or held it last.
+    # The row of each place that holds it, or held it last; and the reverse.
     self.rows = [[*range(x * share, x * share + count)] for x in range(shards)]
-    self._of = {row: n for own in self.rows for n, row in enumerate(own)}
+    self.seats = {row: n for own in self.rows for n, row in enumerate(own)}
+    self._of = dict(self.seats)  # of rows that hold their place
     self._free: list[list[int]] = [[] for _ in range(shards)]
     self._waits: dict[int, None] = {}  # rows with a place, the longest first
     self.parked: dict[int, Any] = {}  # what rows have on the host
@@ -131,10 +132,6 @@ class Places:
 
   def __contains__(self, row: int) -> bool:
     return row in self._of
-
-  def of(self, row: int) -> int:
-    """The place of a row that has one, in its shard."""
-    return self._of[row]
 
   def waits(self, row: int) -> None:
     """A row waits for an answer: another one may get its place."""
@@ -179,6 +176,7 @@ class Places:
       self._host.take(self.tokens)
     if row in self.parked:
       self._host.take(-self.tokens)
-    self._of[row] = place
+    self._of[row] = self.seats[row] = place
+    del self.seats[self.rows[shard][place]]
     self.rows[shard][place] = row
     return Move(row, place, left)

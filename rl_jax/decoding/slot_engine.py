@@ -307,8 +307,7 @@ class RunningSlots:
     that all use one program; None: no others may.
     """
     need = 0 if among_B is None else self._most_of_a_shard(among_B)
-    found = self._placed(rows, self._programs.widths, need)
-    slots, *arrays = found
+    slots, *arrays = self._placed(rows, self._programs.widths, need)
     chosen_V3 = slot_decode.for_sample(*arrays, steps)
     chosen_V3 = processes.put(chosen_V3, self._by_rows)
     self.table, drawn_VX = self._programs.sample(
@@ -348,7 +347,6 @@ class RunningSlots:
       first = shard * share
       taken = set(own[:width])
       every = self.places.rows[shard]
-      place_of = {row: place for place, row in enumerate(every)}
       if width == share:  # each row has its slot
         slots += [row if row in taken else None for row in every]
         chosen = every
@@ -358,7 +356,7 @@ class RunningSlots:
         free = itertools.islice(others, width - len(taken))
         chosen = (*own[:width], *free)
       filled += [row - first for row in chosen]
-      held += [place_of[row] for row in chosen]
+      held += [self.places.seats[row] for row in chosen]
     live_V: Any = np.array([row is not None for row in slots])
     return slots, np.array(filled, np.int32), np.array(held, np.int32), live_V
 

@@ -17,10 +17,10 @@ def check(places, host, shards, share, count):
     assert len(rows) == len(set(rows)) == count
     assert all(row // share == shard for row in rows)
     own = [row for row in range(shard * share, (shard + 1) * share)]
-    held = [places.of(row) for row in own if row in places]
+    held = [places.seats[row] for row in own if row in places]
     assert len(held) == len(set(held)) <= count
     assert all(
-      places.rows[shard][places.of(r)] == r for r in own if r in places
+      places.rows[shard][places.seats[r]] == r for r in own if r in places
     )
   assert not any(row in places for row in places.parked)
 
@@ -34,11 +34,11 @@ def test_all_rows_come_to_their_end(seed, on_host):
   host = HostCache(on_host * TOKENS)
   places = Places(shards, share, count, TOKENS, host)
   left = {row: rng.randrange(1, 5) for row in range(shards * share)}  # turns
-  ready, waiting, contents = list(left), [], {}
+  ready, waiting = list(left), []
   seen = [{} for _ in range(shards)]  # the contents of places
   for row in left:
     if row in places:
-      seen[row // share][places.of(row)] = row
+      seen[row // share][places.seats[row]] = row
   while left:
     for move in places.give(ready):
       there = seen[move.row // share]
@@ -50,7 +50,7 @@ def test_all_rows_come_to_their_end(seed, on_host):
       there[move.place] = move.row
     check(places, host, shards, share, count)
     for row in [row for row in ready if row in places]:
-      assert seen[row // share][places.of(row)] == row
+      assert seen[row // share][places.seats[row]] == row
       ready.remove(row)
       left[row] -= 1
       if left[row]:
@@ -63,7 +63,5 @@ def test_all_rows_come_to_their_end(seed, on_host):
       waiting.remove(row)
       places.wakes(row)
       ready.append(row)
-    del contents
-    contents = {}
     rng.shuffle(ready)
   assert host.used == 0 and not places.parked
