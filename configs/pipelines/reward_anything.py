@@ -46,7 +46,7 @@ def _policy(name: str, judge: str) -> Stage:
   judged = (
     f"--add=judges=Judge(path='{{{judge}}}', reads='text', "
     f"template='{question}', score_range={principle_lists.SCORES}, "
-    'max_tokens=48, answer_tokens=28)',
+    'max_tokens=40, answer_tokens=28)',
   )
   return Stage(
     name=name,
@@ -55,7 +55,7 @@ def _policy(name: str, judge: str) -> Stage:
       f"--set=task=PrincipleTexts(reward_weights={{{{'outcome': {weight}}}}})",
       *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
       *('--set=rollout.max_prompt_tokens=4',),
-      *('--set=rollout.max_response_tokens=5',),
+      *('--set=rollout.max_response_tokens=3',),
       *('--set=evaluation.num_samples=4',),
       *(judged if judge else ()),
     ),

@@ -17,6 +17,7 @@ _SEED_FLAGS = {
       'evaluate',
       'papers.episodes.instructed_forms',
       'papers.episodes.latent_strategies',
+      'papers.episodes.message_rows',
       'papers.worlds.evolved_rows',
       'papers.worlds.policy_cliff',
       'tools.prompt_information',

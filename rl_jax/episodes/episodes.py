@@ -21,6 +21,7 @@ from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.stop import Stop
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.episodes import beginnings, timeline
+from rl_jax.episodes.calls import Request
 from rl_jax.episodes.journal import Kept, NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
@@ -34,6 +35,7 @@ from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
+  Ask,
   Opened,
   seed_of,
 )
@@ -137,8 +139,17 @@ class EpisodeRunner(Journaled):
     self._live_B: np.ndarray | None = None  # that take part; None: all
     self._seconds = 0.0
     self._counted = UnweightedRewardWarning()
-    self.activity = timeline.Activity()
+    self.activity = timeline.Activity(self.tools_of)
     journal.heard = self.activity.answered
+
+  def tools_of(self, request: Request) -> tuple[str, ...]:
+    """Names of the tools that a step calls; of a question its partner."""
+    payload = request.payload
+    if isinstance(payload, Ask):
+      return (payload.partner,)
+    if payload is None or not payload.actions:
+      return ()
+    return self._task.tools_in(payload.example, payload.actions[-1])
 
   def open(self, examples: Sequence[Example], kept: Kept) -> list[Opened]:
     """The examples with their first observations; see `beginnings`."""

@@ -273,7 +273,7 @@ class SlotRunner(EpisodeRunner):
         'episodes waited %.1f s for calls, at most %.1f s without a pause: %s',
         self._seconds,
         self._longest.seconds,
-        named(self._longest.request),
+        self.named(self._longest.request),
       )
     self._longest = Wait()
     self._check_share()
@@ -395,6 +395,18 @@ class SlotRunner(EpisodeRunner):
     row.player.act(self._stop.text(np.array(row.ids, np.int32)), row.ids)
     return True
 
+  def named(self, request: Request | None) -> str:
+    """A call as the log names it: kind, prompt, tools and action."""
+    if request is None:
+      return 'no call'
+    payload = request.payload
+    text = f'{request.kind} of the episode of example {payload.example.id}'
+    if not payload.actions:
+      return text
+    tools = ', '.join(self.tools_of(request))
+    text += f', turn {request.turn}' + f', tools {tools}' * bool(tools)
+    return f'{text}, action {payload.actions[-1][:ACTION_SHOWN]!r}'
+
   def asks(self, request: Request) -> Answer | None:
     """The answer to a question, None: `Game.told` hears it later."""
     return self._questions.ask(request)
@@ -425,18 +437,6 @@ class Wait(NamedTuple):
 
   seconds: float = 0.0
   request: Request | None = None
-
-
-def named(request: Request | None) -> str:
-  """A call as the log names it: its kind, the prompt, and the action."""
-  if request is None:
-    return 'no call'
-  payload = request.payload
-  text = f'{request.kind} of the episode of example {payload.example.id}'
-  if not payload.actions:
-    return text
-  action = payload.actions[-1]
-  return f'{text}, turn {request.turn}, action {action[:ACTION_SHOWN]!r}'
 
 
 @dataclasses.dataclass

@@ -52,6 +52,7 @@ from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
+from rl_jax.worlds.styled_chains import StyledChains as StyledChains
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
 from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums

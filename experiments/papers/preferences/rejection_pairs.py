@@ -49,8 +49,13 @@ def candidates(samples: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     return sample['step'], sample['prompt']
 
   for (_, prompt), own in itertools.groupby(samples, group):
-    finished = (x for x in own if x['error'] is None and x['ended_by'])
-    texts = list(dict.fromkeys(x['response'] for x in finished))
+    texts = list(
+      dict.fromkeys(
+        x['response']
+        for x in own
+        if x['error'] is None and x['ended_by'] is not None
+      )
+    )
     if len(texts) > 1:
       yield {'prompt': prompt, 'chosen': texts[:1], 'rejected': texts[1:]}
 
