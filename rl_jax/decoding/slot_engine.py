@@ -243,29 +243,29 @@ class RunningSlots:
     self._coming = []
     for move in self.places.give(rows):
       if move.left is not None:
-        self._park(move, self.places)
+        self._park(move.left, move.place)
       if move.row in self.places.parked:
-        self._return(move, self.places)
+        self._return(move)
     return [row for row in rows if row in self.places]
 
-  def _park(self, move: Move, places: Places) -> None:
-    """Copies what a place holds to the host, beside the next calls."""
-    shard = self._shard_of(move.row)
+  def _park(self, row: int, place: int) -> None:
+    """Copies what a row has in its place to the host, beside the next calls."""
+    shard = self._shard_of(row)
     place_S = np.zeros(self._shards, np.int32)
-    place_S[shard] = move.place
+    place_S[shard] = place
     place_S = processes.put(place_S, self._by_rows)
     copy = Copy(self._programs.kept(self.table, place_S), shard)
-    places.parked[move.left] = copy
+    self.places.parked[row] = copy
     self._coming.append(copy)
 
-  def _return(self, move: Move, places: Places) -> None:
+  def _return(self, move: Move) -> None:
     """Puts what a row has on the host into its place."""
     place_S = np.full(self._shards, self._total, np.int32)  # past the last one
     place_S[self._shard_of(move.row)] = move.place
     self.table = self._programs.returned(
       self.table,
       processes.put(place_S, self._by_rows),
-      places.parked.pop(move.row).on_devices(),
+      self.places.parked.pop(move.row).on_devices(),
     )
 
   def _shard_of(self, row):
@@ -307,8 +307,10 @@ class RunningSlots:
     that all use one program; None: no others may.
     """
     need = 0 if among_B is None else self._most_of_a_shard(among_B)
-    slots, *arrays = self._placed(rows, self._programs.widths, need)
-    chosen_V3 = slot_decode.for_sample(*arrays, steps)
+    slots, row_V, place_V, live_V = self._placed(
+      rows, self._programs.widths, need
+    )
+    chosen_V3 = slot_decode.for_sample(row_V, place_V, live_V, steps)
     chosen_V3 = processes.put(chosen_V3, self._by_rows)
     self.table, drawn_VX = self._programs.sample(
       self._weights, self.table, chosen_V3

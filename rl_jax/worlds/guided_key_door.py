@@ -1,9 +1,10 @@
 """KeyDoor whose hands are hidden, with sub-goals that an adviser has named."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import math
+from typing import cast
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
@@ -134,26 +135,26 @@ class Guided(Environment):
 
   def step(self, action: str) -> Reply:
     """The reply of KeyDoor, and at the end of a stride the next sub-goal."""
-    before = self._state
+    before = self._walk.holds
     reply = self._walk.step(action)
-    if reply.state[2] > before[2]:
-      self._reached.append(SUBGOALS[before[2]])
+    if self._walk.holds > before:
+      self._reached.append(SUBGOALS[before])
     if reply.done:
       self._reached.append(SUBGOALS[2])
     self._turns += 1
-    rewards = {name: reply.rewards[name] for name in (base.OUTCOME, 'progress')}
+    given = cast(Mapping[str, float], reply.rewards)
+    rewards = {name: given[name] for name in (base.OUTCOME, 'progress')}
     rewards['followed'] = 0.0
     if reply.done or self._turns % self._task.stride == 0:
       rewards['followed'] = followed(self._subgoal, self._reached)
       mark = _MARKS[rewards['followed'] > 0.5]
       if self._task.advised:
-        situation = HOLDS[reply.state[2]] + self._subgoal + mark
+        situation = HOLDS[self._walk.holds] + self._subgoal + mark
         self._subgoal = self._task.subgoal(situation, self._stream)
       self._reached = []
     return dataclasses.replace(self._shown(reply), rewards=rewards)
 
   def _shown(self, reply):
     """The reply with a sub-goal in the place of what is held."""
-    self._state = reply.state
     text = f'{reply.observation[:-2]}{self._subgoal}>'
     return dataclasses.replace(reply, observation=text)
