@@ -221,6 +221,11 @@ class Walk(Environment):
     )
 
   @property
+  def holds(self) -> int:
+    """What is done: 0 nothing, 1 the key is taken, 2 the door is open, too."""
+    return self._state[2]
+
+  @property
   def commands(self) -> tuple[str, ...]:
     """The words of all actions."""
     return self._words

@@ -473,7 +473,8 @@ def in_slots(workdir, *arguments):
   ]
 
 
-TIMED = ('time/', 'device/', 'calls/', 'episodes/', 'rollout/waited_for')
+TIMED = ('time/', 'device/', 'cache/', 'calls/', 'episodes/')
+TIMED += ('rollout/waited_for',)
 PLAYED = ('turns', 'seed', 'end', 'last_observation')  # of own rows only
 
 
