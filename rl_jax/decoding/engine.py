@@ -22,6 +22,7 @@ from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.slot_engine import SlotPrograms, make_programs
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import transformer
+from rl_jax.models.gradient_norms import embedding_norms
 from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
@@ -74,6 +75,7 @@ class Engine:
   variant: (further transforms, new_tokens, group_size) -> the engine with them
     after its own; the others as in EngineConfig, None: as they are.
   drafts: what speculative decoding keeps from call to call.
+  norms: jitted; (params, traj) -> norms of gradients by the embeddings [B].
   """
 
   start: Callable
@@ -87,6 +89,7 @@ class Engine:
   opponents: Any = None
   variant: Any = None
   slots: SlotPrograms | None = None
+  norms: Any = None
 
 
 def make_engine(
@@ -144,8 +147,15 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
     variant=variant,
     drafts=drafts,
     slots=free,
+    norms=_make_norms(model),
     **episodes,
   )
+
+
+@functools.cache
+def _make_norms(model):
+  """One program for all engines of a model."""
+  return jax.jit(functools.partial(embedding_norms, model))
 
 
 def on_own_mesh(engine: Engine) -> Engine:
@@ -164,7 +174,13 @@ def on_own_mesh(engine: Engine) -> Engine:
       key = processes.put(key, mesh_lib.replicated(mesh))
       return engine.generate(params, traj=traj, key=key)
 
-  return dataclasses.replace(engine, start=start, generate=generate)
+  def norms(params, traj):
+    with jax.set_mesh(mesh):
+      return engine.norms(params, traj)
+
+  return dataclasses.replace(
+    engine, start=start, generate=generate, norms=norms
+  )
 
 
 def _make_generate(model, sampling, config, mesh, draft_shape, drafts):

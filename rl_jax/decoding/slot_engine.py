@@ -27,10 +27,10 @@ from rl_jax.types import Trajectories
 # can do while it reads the weights once. Narrower calls by need would have
 # other bits.
 FEED, FEED_ROWS = 32, 8
-# Each is a program, and holds a quarter of the slots of the one before.
+# Each is a program, and holds half of the slots of the one before, or a quarter
+# where there are two.
 MOST_WIDTHS = 3
-APART = 4
-FEWEST = 4  # slots of the narrowest
+FEWEST = 8  # slots of the narrowest
 
 
 @dataclasses.dataclass
@@ -407,7 +407,7 @@ def make_programs(
   split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
   rows = None if split else mesh_lib.rows(mesh)
   options = compilation.options(Platform.of_mesh(mesh))
-  limits = {'cfg': model, 'turn_tokens': turns.max_turn_tokens}
+  called, limits = _steady(model), {'turn_tokens': turns.max_turn_tokens}
   chunk = min(FEED, turns.max_observation_tokens)
   donating = (slot_decode.feed, slot_decode.sample, slot_decode.returned)
 
@@ -423,15 +423,16 @@ def make_programs(
     begin=jitted(
       slot_decode.begin,
       (None, rows, replicated),
+      cfg=model,
       sampling=sampling,
       cache_tokens=cache_tokens,
       **limits,
     ),
-    feed=jitted(slot_decode.feed, rows, chunk=chunk, **limits),
+    feed=jitted(slot_decode.feed, rows, cfg=called, chunk=chunk, **limits),
     sample=jitted(
       slot_decode.sample,
       (rows, replicated),
-      cfg=model,
+      cfg=called,
       sampling=sampling,
       longest=min(LONGEST, turns.max_turn_tokens),
     ),
@@ -445,14 +446,25 @@ def make_programs(
   )
 
 
+def _steady(model: transformer.ModelConfig) -> transformer.ModelConfig:
+  """The model for calls that narrow: on CPU their bits agree by steady sums.
+
+  On accelerators products with ones may round, and nothing is known of sums.
+  """
+  platform = dataclasses.replace(
+    model.platform, steady_sums=model.platform.is_cpu
+  )
+  return dataclasses.replace(model, platform=platform)
+
+
 def widths_of(
   rows: int, slots: int | None, shards: int, most: int
 ) -> tuple[int, ...]:
   """The numbers of slots of a shard that are tried, the most first."""
   first = rows if slots is None else min(rows, max(1, slots // shards))
-  found = [first]
-  while len(found) < most and found[-1] >= APART * FEWEST:
-    found.append(found[-1] // APART)
+  found, apart = [first], 2 if most > 2 else 4
+  while len(found) < most and found[-1] >= apart * FEWEST:
+    found.append(found[-1] // apart)
   return tuple(found)
 
 
