@@ -638,7 +638,7 @@ class Game:
     self._going |= {*ready}
 
   def _housed(self, rows: Collection[int]) -> list[int]:
-    """Those of the rows that have a place in the cache, in order."""
+    """Returns the rows of these that have a place in the cache, in order."""
     return self.slots.house(sorted(rows)) if rows else []
 
   def hear(self, answer: Answer) -> None:
