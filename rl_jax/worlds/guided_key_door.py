@@ -1,9 +1,10 @@
 """KeyDoor whose hands are hidden, with sub-goals that an adviser has named."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import functools
 import math
+from typing import cast
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
@@ -66,22 +67,23 @@ class GuidedKeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """Those of KeyDoor, of sub-goals and of situations."""
-    letters = self._grid.alphabet + SUBGOALS + NOTHING + _MARKS
+    """The letters of KeyDoor, of sub-goals and of situations."""
+    letters = self.grid.alphabet + SUBGOALS + NOTHING + _MARKS
     return ''.join(dict.fromkeys(letters))
 
   @property
-  def _grid(self) -> KeyDoor:
+  def grid(self) -> KeyDoor:
+    """The task whose grids these are."""
     sizes = {'num_train': self.num_train, 'num_held_out': self.num_held_out}
     return KeyDoor(size=self.size, seed=self.seed, **sizes)
 
   def layout(self, seed: int) -> Layout:
     """The grid of a seed."""
-    return self._grid.layout(seed)
+    return self.grid.layout(seed)
 
   def example(self, split: str, index: int) -> Example:
     """The example of KeyDoor."""
-    return self._grid.example(split, index)
+    return self.grid.example(split, index)
 
   def make(self, example: Example) -> 'Guided':
     """An episode in the grid of the example."""
@@ -122,7 +124,7 @@ class Guided(Environment):
   """One episode."""
 
   def __init__(self, task: GuidedKeyDoor):
-    self._task, self._walk = task, Walk(task._grid)  # noqa: SLF001
+    self._task, self._walk = task, Walk(task.grid)
 
   def reset(self, seed: int) -> Reply:
     """Starts with empty hands and a first sub-goal."""
@@ -133,26 +135,26 @@ class Guided(Environment):
 
   def step(self, action: str) -> Reply:
     """The reply of KeyDoor, and at the end of a stride the next sub-goal."""
-    before = self._state
+    before = self._walk.holds
     reply = self._walk.step(action)
-    if reply.state[2] > before[2]:
-      self._reached.append(SUBGOALS[before[2]])
+    if self._walk.holds > before:
+      self._reached.append(SUBGOALS[before])
     if reply.done:
       self._reached.append(SUBGOALS[2])
     self._turns += 1
-    rewards = {name: reply.rewards[name] for name in (base.OUTCOME, 'progress')}
+    given = cast(Mapping[str, float], reply.rewards)
+    rewards = {name: given[name] for name in (base.OUTCOME, 'progress')}
     rewards['followed'] = 0.0
     if reply.done or self._turns % self._task.stride == 0:
       rewards['followed'] = followed(self._subgoal, self._reached)
       mark = _MARKS[rewards['followed'] > 0.5]
       if self._task.advised:
-        situation = HOLDS[reply.state[2]] + self._subgoal + mark
+        situation = HOLDS[self._walk.holds] + self._subgoal + mark
         self._subgoal = self._task.subgoal(situation, self._stream)
       self._reached = []
     return dataclasses.replace(self._shown(reply), rewards=rewards)
 
   def _shown(self, reply):
     """The reply with a sub-goal in the place of what is held."""
-    self._state = reply.state
     text = f'{reply.observation[:-2]}{self._subgoal}>'
     return dataclasses.replace(reply, observation=text)

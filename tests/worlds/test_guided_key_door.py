@@ -36,7 +36,7 @@ def right(path):
 def played(task, example):
   """(observations, rewards) of a shortest solution."""
   episode = task.start(example)
-  inner = task._grid  # noqa: SLF001
+  inner = task.grid
   seed = example.meta['seed']
   replies = [episode.reset(seed)]
   replies += [episode.step(word) for word in inner.actions(example)]
