@@ -1,4 +1,4 @@
-"""How far each response would move the embeddings of a model."""
+"""Norms of the gradients of responses by the embeddings of a model."""
 
 from typing import Any
 

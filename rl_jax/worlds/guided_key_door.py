@@ -66,7 +66,7 @@ class GuidedKeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """Those of KeyDoor, of sub-goals and of situations."""
+    """The characters of KeyDoor, of sub-goals and of situations."""
     letters = self.grid.alphabet + SUBGOALS + NOTHING + _MARKS
     return ''.join(dict.fromkeys(letters))
 

@@ -1,4 +1,4 @@
-"""What an adapter reads, what it is rewarded for, and what comes of its words.
+"""Situations, rewards and advice of an adapter that learns between rounds.
 
   python -m experiments.papers.episodes.advice_rows --form=lessons
     --out=lessons.jsonl
