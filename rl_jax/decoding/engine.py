@@ -32,6 +32,7 @@ from rl_jax.runtime.platform import Platform
 class EngineConfig:
   """The settings of an engine's calls; slots and cache_tokens: see generate.
 
+  cache_tokens of episodes: see slot_decode.places_of_shard.
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
   turns: limits of episodes; None: there are none. free_turns: their rows do not
@@ -134,7 +135,9 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
 
   episodes, free = {}, None
   if config.turns is not None and config.free_turns:
-    free = make_programs(model, sampling, config.turns, mesh, config.slots)
+    free = make_programs(
+      model, sampling, config.turns, mesh, config.slots, config.cache_tokens
+    )
   if config.turns is not None:
     episodes = _episodes(model, sampling, config.turns, mesh)
   return Engine(

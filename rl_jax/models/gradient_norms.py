@@ -1,4 +1,4 @@
-"""Norms of the gradients of responses by the embeddings of a model."""
+"""Norms of the gradients that each response has for the embeddings."""
 
 from typing import Any
 

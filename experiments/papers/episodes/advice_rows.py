@@ -1,4 +1,4 @@
-"""Situations, rewards and advice of an adapter that learns between rounds.
+"""Rows of an adapter: lessons, rewards of its words, and the advice they make.
 
   python -m experiments.papers.episodes.advice_rows --form=lessons
     --out=lessons.jsonl
