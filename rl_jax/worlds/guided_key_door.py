@@ -138,7 +138,7 @@ class Guided(Walk):
     before = self._state
     reply = super().step(action)
     earned = self._layout.rewards(before, self._state)
-    if self._state[2] > before[2]:
+    if self.holds > before[2]:
       self._reached.append(SUBGOALS[before[2]])
     if reply.done:
       self._reached.append(SUBGOALS[2])
@@ -149,7 +149,7 @@ class Guided(Walk):
       rewards['followed'] = followed(self._subgoal, self._reached)
       mark = _MARKS[rewards['followed'] > 0.5]
       if self._guide.advised:
-        situation = HOLDS[self._state[2]] + self._subgoal + mark
+        situation = HOLDS[self.holds] + self._subgoal + mark
         self._subgoal = self._guide.subgoal(situation, self._stream)
       self._reached = []
     return dataclasses.replace(self._shown(reply), rewards=rewards)
