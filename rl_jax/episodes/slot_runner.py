@@ -189,6 +189,9 @@ class SlotRunner(EpisodeRunner):
     game, burst = self._flying[0]
     while self.waits and not burst.ended:
       self._hear(self._journal.poll(GLANCE))
+    if processes.count() == 1:
+      for one in self._games.values():
+        one.feed()  # on the device, while the host takes the burst
     self._flying.popleft()
     found, shown = game.read(burst)
     games = self._games.values()
@@ -545,7 +548,7 @@ class Game:
 
     A second one starts while the first one may run if other rows fill it.
     """
-    self._feed()
+    self.feed()
     started = []
     widest = self.slots.widest
     while self._going and (
@@ -611,7 +614,7 @@ class Game:
       if self.rows[place].acting:
         self._take(self.rows[place], result)
 
-  def _feed(self):
+  def feed(self) -> None:
     """Feeds what was said; the rows can sample then."""
     if not self._said:
       return
@@ -731,4 +734,4 @@ class Game:
     self._said[row.place] = ids, forgets
     full = len(self._said) >= self.slots.fed  # more would need another call
     if full and processes.count() == 1:
-      self._feed()
+      self.feed()

@@ -331,10 +331,9 @@ class Sizes:
     A call has those that it works on once more, unless these are all rows of
     its table. One call runs at a time.
     """
-    rows, most = self._sampled_rows, decode.most_widths(self.model)
-    most = min(most, slot_engine.MOST_WIDTHS)
-    tried = slot_engine.widths_of(rows, self.slots, 1, most)
-    called = (*tried, min(slot_engine.FEED_ROWS, tried[0]))
+    rows, limits = self._sampled_rows, slot_engine.Widths.of(self.model)
+    widths = limits.slots(rows, self.slots, 1)
+    called = (*widths, *limits.feeds(widths[0]))
     copied = max((width for width in called if width < rows), default=0)
     table = self.rollout * self.prompt + self._places(rows)
     places = self.played * table + self._places(copied)
