@@ -17,6 +17,7 @@ Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=egpo
 egpo@scaled has lambda 4 and alpha 20: the bonus has the same bound, a fifth of
 the advantage, and reaches it at a tenth of the entropy. Ours, for small worlds.
+The pipeline egpo compares them with GRPO on calls of functions.
 """
 
 from rl_jax.method import Method

@@ -6,12 +6,13 @@ messages of a grid help, from labels of which a fifth is wrong. An agent learns
 annotator labels what the last one has met, and the agent continues for 20
 iterations with these labels as a table (`judged`). `ruled` has right labels,
 `careless` those of an annotator that has learned wrong labels in half of the
-lessons, and `plain` none.
+lessons, `careful` of one that has learned none, and `plain` has no labels.
 Command: python -m experiments.pipeline --pipeline=oni --workdir=runs/oni
-Cost: about five minutes of a CPU core.
+Cost: about eight minutes of a CPU core.
 Claims: at the end more episodes reach the goal with `judged` than with `plain`,
   and at most 10 points fewer than with `ruled`; with `careless` fewer than with
-  `judged`.
+  `judged`. Named after the others had run, as the annotator of `judged` had
+  learned its wrong lessons by heart: with `careful` more than with `plain`.
 Expected: see experiments/papers/worlds/README.md.
 Source: "Online Intrinsic Rewards for Decision Making Agents from Large Language
   Model Feedback", 2024 (facebookresearch/oni, by a digest). There an 8B model
@@ -37,7 +38,7 @@ _AGENT = (
 )
 _ROWS = 'papers.episodes.message_rows'
 # Chances of a wrong lesson; None: no lessons, right labels.
-ANNOTATORS = {'judged': 0.2, 'ruled': None, 'careless': 0.5}
+ANNOTATORS = {'judged': 0.2, 'ruled': None, 'careless': 0.5, 'careful': 0.0}
 
 
 def _rows(name: str, form: str, *flags: str) -> Stage:

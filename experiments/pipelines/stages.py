@@ -15,6 +15,7 @@ _SEED_FLAGS = {
       'papers.abstention.abstention',
       'papers.decoding.acceptance_head',
       'evaluate',
+      'papers.episodes.advice_rows',
       'papers.episodes.instructed_forms',
       'papers.episodes.latent_strategies',
       'papers.episodes.message_rows',

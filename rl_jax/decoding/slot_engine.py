@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from rl_jax.decoding import slot_decode
+from rl_jax.decoding.cache_places import Copy, HostCache, Move, Places
 from rl_jax.decoding.decode import most_widths
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.slot_decode import BURST, LONGEST, Table
@@ -72,9 +73,11 @@ class SlotPrograms:
   """The jitted functions of slot_decode; built by make_programs.
 
   begin: (params, traj=, key=, acting_B=) -> weights, table, drawn. feed:
-  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V2) ->
-  table, drawn. Tables are donated. whole: arrays of which each device then has
-  all. slots: of a call at most, on all devices; None: all rows.
+  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V3) ->
+  table, drawn. kept: (table, place_S) -> keys. returned: (table, place_S,
+  keys) -> table. Tables are donated, but by `kept`. whole: arrays of which each
+  device then has all. slots: of a call at most, on all devices; None: all rows.
+  cache_tokens: of rows on all devices, for which caches have places; None: all.
   limits: what `settle` compares. widths, feeds: slots of `sample` and of `feed`
   that are in use on each shard, the most first; () until `settle`. exact:
   whether a row has the same bits among all neighbours; then tokens do not
@@ -84,9 +87,12 @@ class SlotPrograms:
   begin: Callable[..., tuple[Any, Table, jax.Array]]
   feed: Callable[..., Table]
   sample: Callable[..., tuple[Table, jax.Array]]
+  kept: Callable[[Table, jax.Array], Any]
+  returned: Callable[[Table, jax.Array, Any], Table]
   whole: Callable[[Any], Any]
   mesh: jax.sharding.Mesh
   slots: int | None
+  cache_tokens: int | None
   limits: Widths
   widths: tuple[int, ...] = ()
   feeds: tuple[int, ...] = ()
@@ -100,8 +106,19 @@ class SlotPrograms:
     """
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    widths = self.limits.slots(total // shards, self.slots, shards)
+    slots, places = self.slots, self.places(traj)
+    if places < total // shards:
+      slots = min(slots or total, places * shards)
+    widths = self.limits.slots(total // shards, slots, shards)
     return widths, self.limits.feeds(widths[0])
+
+  def places(self, traj: Trajectories) -> int:
+    """The rows of a shard whose keys and values have a place in its cache."""
+    total, tokens = traj.response_BT.shape
+    shards = layout.parts(traj.num_prompts, 'sampled_rows')
+    return slot_decode.places_of_shard(
+      total // shards, tokens, self.cache_tokens, shards
+    )
 
   def settle(
     self,
@@ -200,7 +217,8 @@ class RunningSlots:
   nothing but `Burst.read` waits for one. most: tokens of an observation.
   Several processes start the same calls, each for rows of its own devices.
   acting: rows that have a first token, None: all; what `first` says of others
-  is nothing.
+  is nothing. host: where rows wait that have no place in the cache, of which
+  `places` says which rows have one.
   """
 
   def __init__(
@@ -211,6 +229,7 @@ class RunningSlots:
     key: jax.Array,
     most: int,
     acting_B: np.ndarray | None = None,
+    host: HostCache | None = None,
   ):
     self._programs, self._most = programs, most
     self._everywhere = mesh_lib.replicated(programs.mesh)
@@ -226,6 +245,14 @@ class RunningSlots:
     own = processes.own(traj.num_prompts)
     rows = range(own.start * traj.group_size, own.stop * traj.group_size)
     every = range(self._total)
+    self.places = Places(
+      self._shards,
+      self._total // self._shards,
+      programs.places(traj),
+      traj.response_BT.shape[1],
+      HostCache() if host is None else host,
+    )
+    self._coming: list[Copy] = []  # that may be on their way to the host
     self.first = Burst([x if x in rows else None for x in every], drawn_VX)
 
   @property
@@ -248,6 +275,44 @@ class RunningSlots:
     newest: Any = self.table.step_B
     return newest.is_ready()
 
+  def house(self, rows: Sequence[int]) -> list[int]:
+    """Gives rows places in the cache, as far as there are; those that have one.
+
+    Rows that wait make room for them, see cache_places.
+    """
+    for copy in self._coming:
+      copy.land()
+    self._coming = []
+    for move in self.places.give(rows):
+      if move.left is not None:
+        self._park(move.left, move.place)
+      if move.row in self.places.parked:
+        self._return(move)
+    return [row for row in rows if row in self.places]
+
+  def _park(self, row: int, place: int) -> None:
+    """Copies what a row has in its place to the host, beside the next calls."""
+    shard = self._shard_of(row)
+    place_S = np.zeros(self._shards, np.int32)
+    place_S[shard] = place
+    place_S = processes.put(place_S, self._by_rows)
+    copy = Copy(self._programs.kept(self.table, place_S), shard)
+    self.places.parked[row] = copy
+    self._coming.append(copy)
+
+  def _return(self, move: Move) -> None:
+    """Puts what a row has on the host into its place."""
+    place_S = np.full(self._shards, self._total, np.int32)  # past the last one
+    place_S[self._shard_of(move.row)] = move.place
+    self.table = self._programs.returned(
+      self.table,
+      processes.put(place_S, self._by_rows),
+      self.places.parked.pop(move.row).on_devices(),
+    )
+
+  def _shard_of(self, row):
+    return row // (self._total // self._shards)
+
   def feed(
     self,
     said: Mapping[int, tuple[Sequence[int], bool]],
@@ -264,8 +329,8 @@ class RunningSlots:
     )
     while left if calls is None else count < calls:
       count += 1
-      rows, row_V, live_V = self._placed(left, widths)
-      said_VX = slot_decode.for_feed(row_V, live_V, self._most)
+      rows, row_V, place_V, live_V = self._placed(left, widths)
+      said_VX = slot_decode.for_feed(row_V, place_V, live_V, self._most)
       for slot, row in enumerate(rows):
         if row is not None:
           slot_decode.say(said_VX, slot, *said[row])
@@ -287,11 +352,13 @@ class RunningSlots:
     that all use one program; None: no others may.
     """
     need = 0 if among_B is None else self._most_of_a_shard(among_B)
-    slots, row_V, live_V = self._placed(rows, self._programs.widths, need)
-    chosen_V2 = slot_decode.for_sample(row_V, live_V, steps)
-    chosen_V2 = processes.put(chosen_V2, self._by_rows)
+    slots, row_V, place_V, live_V = self._placed(
+      rows, self._programs.widths, need
+    )
+    chosen_V3 = slot_decode.for_sample(row_V, place_V, live_V, steps)
+    chosen_V3 = processes.put(chosen_V3, self._by_rows)
     self.table, drawn_VX = self._programs.sample(
-      self._weights, self.table, chosen_V2
+      self._weights, self.table, chosen_V3
     )
     return Burst(slots, drawn_VX)
 
@@ -307,10 +374,11 @@ class RunningSlots:
 
   def _placed(
     self, rows: Sequence[int], widths: Sequence[int], need: int = 0
-  ) -> tuple[list[int | None], np.ndarray, np.ndarray]:
-    """(the row in each slot of all shards or None, row_V, live_V).
+  ) -> tuple[list[int | None], np.ndarray, np.ndarray, np.ndarray]:
+    """(the row in each slot of all shards or None, row_V, place_V, live_V).
 
-    row_V: of a shard its own numbers; other rows fill the slots that are free.
+    row_V: of a shard its own numbers; other rows fill the slots that are free,
+    of those that have, or had last, a place in the cache.
     need: slots of a shard that there are at least, as far as a width has them.
     """
     share = self._total // self._shards
@@ -321,20 +389,23 @@ class RunningSlots:
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
     filled: list[int] = []
+    held: list[int] = []  # by those: the place of each
     for shard, own in enumerate(by_shard):
       first = shard * share
       taken = set(own[:width])
-      every = range(first, first + share)
+      every = self.places.rows[shard]
       if width == share:  # each row has its slot
         slots += [row if row in taken else None for row in every]
-        filled += range(share)
+        chosen = every
       else:
         slots += [*own[:width], *[None] * (width - len(taken))]
         others = (row for row in every if row not in taken)
         free = itertools.islice(others, width - len(taken))
-        filled += [row - first for row in (*own[:width], *free)]
+        chosen = (*own[:width], *free)
+      filled += [row - first for row in chosen]
+      held += [self.places.seats[row] for row in chosen]
     live_V: Any = np.array([row is not None for row in slots])
-    return slots, np.array(filled, np.int32), live_V
+    return slots, np.array(filled, np.int32), np.array(held, np.int32), live_V
 
   def probed(
     self, rows: Iterable[int], traj: Trajectories
@@ -352,10 +423,12 @@ class RunningSlots:
       said[row] = (rng.choice(known, count).tolist(), False)
     left = list(rows)
     while left:
-      own = left[: self.widest]
+      own = self.house(left[: self.widest])
       self.feed({row: said[row] for row in own})
       self.sample(own)
-      left = left[self.widest :]
+      left = [row for row in left if row not in own]
+      for row in own:
+        self.places.ends(row)
     done = self.table.rows
     response_BT, logp_BT = self._read((done.response_BT, done.logp_BT))
     return response_BT, logp_BT
@@ -373,6 +446,7 @@ def make_programs(
   turns: TurnConfig,
   mesh: jax.sharding.Mesh,
   slots: int | None,
+  cache_tokens: int | None = None,
 ) -> SlotPrograms:
   """Jits all; shapes compile on first use."""
   replicated = mesh_lib.replicated(mesh)
@@ -382,11 +456,12 @@ def make_programs(
   options = compilation.options(Platform.of_mesh(mesh))
   called, limits = _steady(model), {'turn_tokens': turns.max_turn_tokens}
   chunk = min(FEED, turns.max_observation_tokens)
+  donating = (slot_decode.feed, slot_decode.sample, slot_decode.returned)
 
   def jitted(function: Callable, out: Any, **fixed: Any) -> Callable:
     return jax.jit(
       functools.partial(function, **fixed),
-      donate_argnames=() if function is slot_decode.begin else 'table',
+      donate_argnames='table' if function in donating else (),
       out_shardings=out,
       compiler_options=options,
     )
@@ -397,6 +472,7 @@ def make_programs(
       (None, rows, replicated),
       cfg=model,
       sampling=sampling,
+      cache_tokens=cache_tokens,
       **limits,
     ),
     feed=jitted(slot_decode.feed, rows, cfg=called, chunk=chunk, **limits),
@@ -407,9 +483,12 @@ def make_programs(
       sampling=sampling,
       longest=min(LONGEST, turns.max_turn_tokens),
     ),
+    kept=jitted(slot_decode.kept, rows),
+    returned=jitted(slot_decode.returned, rows),
     whole=jax.jit(_same, out_shardings=replicated),
     mesh=mesh,
     slots=slots,
+    cache_tokens=cache_tokens,
     limits=Widths.of(model),
   )
 

@@ -28,6 +28,7 @@ from absl import logging
 import jax
 import numpy as np
 
+from rl_jax.decoding.cache_places import HostCache
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_decode import BURST, LONGEST
 from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
@@ -56,13 +57,19 @@ class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
   Of several processes each plays its own rows; these ask no partners.
-  closings: of batches whose groups depend on time.
+  closings: of batches whose groups depend on time. host_tokens: of rows that
+  wait without a place in the cache, in the memory of the host.
   """
 
   def __init__(
-    self, *args: Any, closings: ClosingJournal | None = None, **kwargs: Any
+    self,
+    *args: Any,
+    closings: ClosingJournal | None = None,
+    host_tokens: int = 0,
+    **kwargs: Any,
   ):
     super().__init__(*args, **kwargs)
+    self.host_cache = HostCache(host_tokens)
     self.closings = closings or ClosingJournal()
     self._questions = Questions(self._partners, self._journal)
     self._games: dict[int, Game] = {}  # that are played, by number
@@ -121,7 +128,9 @@ class SlotRunner(EpisodeRunner):
     most = self.most_observed(traj.response_BT.shape[1])
     engine.slots.settle(params, traj, key, most, acting_B)
     self.activity.works()
-    slots = RunningSlots(engine.slots, params, traj, key, most, acting_B)
+    slots = RunningSlots(
+      engine.slots, params, traj, key, most, acting_B, self.host_cache
+    )
     number = self._journal.stream(self._rounds)
     round_ = Round(number, engine, traj, examples)
     game = Game(self, slots, rows, round_, played)
@@ -202,6 +211,10 @@ class SlotRunner(EpisodeRunner):
       live = sum(one.live_here for one in games)
       slots = len(burst.rows) // processes.count()
       self.activity.burst(len(found), slots, live, self.waits)
+      places = [one.slots.places for one in games]
+      if any(one.limited for one in places):
+        tokens = sum(one.used * one.tokens for one in places)
+        self.activity.cached(tokens, self.host_cache.used)
     game.take({row: one for row, one in found.items() if not one.ended})
     ended = [row for row, one in found.items() if one.ended]
     most = game.slots.fed
@@ -537,6 +550,8 @@ class Game:
     """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
     for row in self.rows.values():
+      if row.over:  # not played
+        self.slots.places.ends(row.place)
       failed = row.player.episode.failure is not None
       if row.acting and not failed:
         self._call(row)
@@ -550,13 +565,14 @@ class Game:
     """
     self.feed()
     started = []
-    widest = self.slots.widest
-    while self._going and (
-      not self._flying or (len(self._flying) < 2 and len(self._going) >= widest)
+    widest, ready = self.slots.widest, self._housed(self._going)
+    while ready and (
+      not self._flying or (len(self._flying) < 2 and len(ready) >= widest)
     ):
       self._activity.works()
-      burst = self.slots.sample(sorted(self._going), steps)
+      burst = self.slots.sample(ready, steps)
       self._going -= {*burst.rows}
+      ready = [row for row in ready if row in self._going]
       self._flying.append(self._observations)
       self._observations = 0
       started.append(burst)
@@ -615,14 +631,18 @@ class Game:
         self._take(self.rows[place], result)
 
   def feed(self) -> None:
-    """Feeds what was said; the rows can sample then."""
-    if not self._said:
+    """Feeds what was said to rows that have a place; they can sample then."""
+    ready = self._housed(self._said)
+    if not ready:
       return
     self._activity.works()
-    self.slots.feed(self._said)
-    self._observations += len(self._said)
-    self._going |= self._said.keys()
-    self._said.clear()
+    self.slots.feed({row: self._said.pop(row) for row in ready})
+    self._observations += len(ready)
+    self._going |= {*ready}
+
+  def _housed(self, rows: Collection[int]) -> list[int]:
+    """Returns the rows of these that have a place in the cache, in order."""
+    return self.slots.house(sorted(rows)) if rows else []
 
   def hear(self, answer: Answer) -> None:
     """An answer has come."""
@@ -677,6 +697,7 @@ class Game:
   def _end_turn(self, row, finished):
     row.marks.append([row.start, row.length, row.context])
     row.finished, row.acting, row.ended = finished, False, True
+    self.slots.places.waits(row.place)
     if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
@@ -691,6 +712,7 @@ class Game:
     """The rows of an episode are over."""
     for one in row.seats:
       one.over = True
+      self.slots.places.ends(one.place)
       self.live_here -= 1
     if processes.count() == 1:  # else all processes are to learn it at once
       self._note_over([one.place for one in row.seats])
@@ -731,6 +753,7 @@ class Game:
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids, row.acting = [], True
+    self.slots.places.wakes(row.place)
     self._said[row.place] = ids, forgets
     full = len(self._said) >= self.slots.fed  # more would need another call
     if full and processes.count() == 1:
