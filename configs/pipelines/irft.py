@@ -9,7 +9,7 @@ iterations learn pairs of the best and the worst step at every node of trees of
 samples on these prompts, and the likelihood of the best steps. `random` has 200
 drawn prompts in their place, `grpo` as many iterations of GRPO on all prompts.
 Command: python -m experiments.pipeline --pipeline=irft --workdir=runs/irft
-Cost: about five minutes of a CPU core.
+Cost: about six minutes of a CPU core.
 Claims: after two rounds more samples on held-out prompts are right with
   `deficient` than with `random`, and than with `grpo`.
 Expected: see experiments/papers/worlds/README.md. Before rounds, with the steps

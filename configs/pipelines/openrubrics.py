@@ -9,7 +9,7 @@ for every topic once, and the judge compares 600 held-out pairs with it in both
 orders, greedily and with five samples; with the rubrics of the topics, too.
 Command: python -m experiments.pipeline --pipeline=openrubrics
   --workdir=runs/openrubrics
-Cost: about six minutes of a CPU core.
+Cost: about three minutes of a CPU core.
 Claims: more verdicts are right with `filtered` than with `unfiltered`; the
   majority of five samples is right as often as the greedy verdict, or more.
 Expected: see experiments/papers/worlds/README.md.

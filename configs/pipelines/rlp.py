@@ -6,7 +6,7 @@ gain of thoughts, with an averaged teacher and with a frozen one; and from as
 many steps of supervised training on answers only, as continued pretraining has
 them.
 Command: python -m experiments.pipeline --pipeline=rlp --workdir=runs/rlp
-Cost: about six minutes of a CPU core.
+Cost: about five minutes of a CPU core.
 Claim: samples are right more often after learning from the gain than at the
   start, and than after the continued supervised training.
 Expected: see experiments/papers/worlds/README.md.

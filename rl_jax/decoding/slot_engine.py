@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from rl_jax.decoding import slot_decode
+from rl_jax.decoding.cache_places import Copy, HostCache, Move, Places
 from rl_jax.decoding.decode import most_widths
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.slot_decode import BURST, LONGEST, Table
@@ -26,10 +27,10 @@ from rl_jax.types import Trajectories
 # can do while it reads the weights once. Narrower calls by need would have
 # other bits.
 FEED, FEED_ROWS = 32, 8
-# Each is a program, and holds a quarter of the slots of the one before.
+# Each is a program, and holds half of the slots of the one before, or a quarter
+# where there are two.
 MOST_WIDTHS = 3
-APART = 4
-FEWEST = 4  # slots of the narrowest
+FEWEST = 8  # slots of the narrowest
 
 
 @dataclasses.dataclass
@@ -37,9 +38,11 @@ class SlotPrograms:
   """The jitted functions of slot_decode; built by make_programs.
 
   begin: (params, traj=, key=, acting_B=) -> weights, table, drawn. feed:
-  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V2) ->
-  table, drawn. Tables are donated. slots: of a call at most, on all devices;
-  None: all rows.
+  (weights, table, said_VX) -> table. sample: (weights, table, chosen_V3) ->
+  table, drawn. kept: (table, place_S) -> keys. returned: (table, place_S,
+  keys) -> table. Tables are donated, but by `kept`. whole: arrays of which each
+  device then has all. slots: of a call at most, on all devices; None: all rows.
+  cache_tokens: of rows on all devices, for which caches have places; None: all.
   most_widths: numbers of slots that are tried. widths: those of `sample` in use
   on each shard, the most first; () until `settle`. exact: whether a row has the
   same bits among all neighbours; then tokens do not depend on time (tier E0).
@@ -48,8 +51,12 @@ class SlotPrograms:
   begin: Callable[..., tuple[Any, Table, jax.Array]]
   feed: Callable[..., Table]
   sample: Callable[..., tuple[Table, jax.Array]]
+  kept: Callable[[Table, jax.Array], Any]
+  returned: Callable[[Table, jax.Array, Any], Table]
+  whole: Callable[[Any], Any]
   mesh: jax.sharding.Mesh
   slots: int | None
+  cache_tokens: int | None
   most_widths: int
   widths: tuple[int, ...] = ()
   exact: bool = True
@@ -62,7 +69,18 @@ class SlotPrograms:
     """
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    return widths_of(total // shards, self.slots, shards, self.most_widths)
+    slots, places = self.slots, self.places(traj)
+    if places < total // shards:
+      slots = min(slots or total, places * shards)
+    return widths_of(total // shards, slots, shards, self.most_widths)
+
+  def places(self, traj: Trajectories) -> int:
+    """The rows of a shard whose keys and values have a place in its cache."""
+    total, tokens = traj.response_BT.shape
+    shards = layout.parts(traj.num_prompts, 'sampled_rows')
+    return slot_decode.places_of_shard(
+      total // shards, tokens, self.cache_tokens, shards
+    )
 
   def fed(self, traj: Trajectories) -> int:
     """The rows of a shard in each call of `feed`."""
@@ -118,7 +136,10 @@ class Result(NamedTuple):
 
 
 class Burst(NamedTuple):
-  """A call that may still run: its rows by slot, and what they will draw."""
+  """A call that may still run: its rows by slot, and what they will draw.
+
+  Of several processes each has its own rows here.
+  """
 
   rows: list[int | None]
   drawn_VX: Any  # an array on the device
@@ -151,8 +172,10 @@ class RunningSlots:
 
   Calls run on the device in the order in which they are started here, and
   nothing but `Burst.read` waits for one. most: tokens of an observation.
+  Several processes start the same calls, each for rows of its own devices.
   acting: rows that have a first token, None: all; what `first` says of others
-  is nothing.
+  is nothing. host: where rows wait that have no place in the cache, of which
+  `places` says which rows have one.
   """
 
   def __init__(
@@ -163,6 +186,7 @@ class RunningSlots:
     key: jax.Array,
     most: int,
     acting_B: np.ndarray | None = None,
+    host: HostCache | None = None,
   ):
     self._programs, self._most = programs, most
     self._fed = programs.fed(traj)
@@ -175,7 +199,19 @@ class RunningSlots:
     )
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    self.first = Burst(list(range(self._total)), drawn_VX)
+    self._by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+    own = processes.own(traj.num_prompts)
+    rows = range(own.start * traj.group_size, own.stop * traj.group_size)
+    every = range(self._total)
+    self.places = Places(
+      self._shards,
+      self._total // self._shards,
+      programs.places(traj),
+      traj.response_BT.shape[1],
+      HostCache() if host is None else host,
+    )
+    self._coming: list[Copy] = []  # that may be on their way to the host
+    self.first = Burst([x if x in rows else None for x in every], drawn_VX)
 
   @property
   def widest(self) -> int:
@@ -187,65 +223,144 @@ class RunningSlots:
     """The rows of a call of `feed`, of all devices."""
     return self._fed * self._shards
 
+  def calls(self, rows_B: np.ndarray) -> int:
+    """Returns how many calls of `feed` these rows need, bool[B]."""
+    return -(-self._most_of_a_shard(rows_B) // self._fed)
+
   @property
   def idle(self) -> bool:
     """Returns whether all calls have ended."""
     newest: Any = self.table.step_B
     return newest.is_ready()
 
-  def feed(self, said: Mapping[int, tuple[Sequence[int], bool]]) -> None:
-    """Puts observations after rows: (ids, whether it forgets)."""
-    left = list(said)
-    while left:
-      rows, row_V, live_V = self._placed(left, (self._fed,))
-      said_VX = slot_decode.for_feed(row_V, live_V, self._most)
+  def house(self, rows: Sequence[int]) -> list[int]:
+    """Gives rows places in the cache, as far as there are; those that have one.
+
+    Rows that wait make room for them, see cache_places.
+    """
+    for copy in self._coming:
+      copy.land()
+    self._coming = []
+    for move in self.places.give(rows):
+      if move.left is not None:
+        self._park(move.left, move.place)
+      if move.row in self.places.parked:
+        self._return(move)
+    return [row for row in rows if row in self.places]
+
+  def _park(self, row: int, place: int) -> None:
+    """Copies what a row has in its place to the host, beside the next calls."""
+    shard = self._shard_of(row)
+    place_S = np.zeros(self._shards, np.int32)
+    place_S[shard] = place
+    place_S = processes.put(place_S, self._by_rows)
+    copy = Copy(self._programs.kept(self.table, place_S), shard)
+    self.places.parked[row] = copy
+    self._coming.append(copy)
+
+  def _return(self, move: Move) -> None:
+    """Puts what a row has on the host into its place."""
+    place_S = np.full(self._shards, self._total, np.int32)  # past the last one
+    place_S[self._shard_of(move.row)] = move.place
+    self.table = self._programs.returned(
+      self.table,
+      processes.put(place_S, self._by_rows),
+      self.places.parked.pop(move.row).on_devices(),
+    )
+
+  def _shard_of(self, row):
+    return row // (self._total // self._shards)
+
+  def feed(
+    self,
+    said: Mapping[int, tuple[Sequence[int], bool]],
+    calls: int | None = None,
+  ) -> list[int]:
+    """Puts observations after rows: (ids, whether it forgets).
+
+    calls: that are started, whether rows need them or not; None: as many as
+    these rows need. Returns the rows that found no place in them.
+    """
+    left, count = list(said), 0
+    while left if calls is None else count < calls:
+      count += 1
+      rows, row_V, place_V, live_V = self._placed(left, (self._fed,))
+      said_VX = slot_decode.for_feed(row_V, place_V, live_V, self._most)
       for slot, row in enumerate(rows):
         if row is not None:
           slot_decode.say(said_VX, slot, *said[row])
-      said_VX = processes.put(said_VX, self._everywhere)
+      said_VX = processes.put(said_VX, self._by_rows)
       self.table = self._programs.feed(self._weights, self.table, said_VX)
       fed = set(rows)
       left = [row for row in left if row not in fed]
+    return left
 
-  def sample(self, rows: Sequence[int], steps: int = BURST) -> Burst:
-    """Starts a burst of the first rows that have slots; steps: at most."""
-    slots, row_V, live_V = self._placed(rows, self._programs.widths)
-    chosen_V2 = slot_decode.for_sample(row_V, live_V, steps)
-    chosen_V2 = processes.put(chosen_V2, self._everywhere)
+  def sample(
+    self,
+    rows: Sequence[int],
+    steps: int = BURST,
+    among_B: np.ndarray | None = None,
+  ) -> Burst:
+    """Starts a burst of the first rows that have slots; steps: at most.
+
+    among: bool[B], with all rows of any process that may be in the burst, so
+    that all use one program; None: no others may.
+    """
+    need = 0 if among_B is None else self._most_of_a_shard(among_B)
+    slots, row_V, place_V, live_V = self._placed(
+      rows, self._programs.widths, need
+    )
+    chosen_V3 = slot_decode.for_sample(row_V, place_V, live_V, steps)
+    chosen_V3 = processes.put(chosen_V3, self._by_rows)
     self.table, drawn_VX = self._programs.sample(
-      self._weights, self.table, chosen_V2
+      self._weights, self.table, chosen_V3
     )
     return Burst(slots, drawn_VX)
 
-  def _placed(
-    self, rows: Sequence[int], widths: Sequence[int]
-  ) -> tuple[list[int | None], np.ndarray, np.ndarray]:
-    """(the row in each slot of all shards or None, row_V, live_V).
+  def exchanged(self, state_B: np.ndarray) -> jax.Array:
+    """Numbers of all rows; each process gives those of its rows.
 
-    row_V: of a shard its own numbers; other rows fill the slots that are free.
+    All processes call it together, and only reading it waits.
+    """
+    return self._programs.whole(processes.put(state_B, self._by_rows))
+
+  def _most_of_a_shard(self, rows_B):
+    return int(rows_B.reshape(self._shards, -1).sum(axis=1).max())
+
+  def _placed(
+    self, rows: Sequence[int], widths: Sequence[int], need: int = 0
+  ) -> tuple[list[int | None], np.ndarray, np.ndarray, np.ndarray]:
+    """(the row in each slot of all shards or None, row_V, place_V, live_V).
+
+    row_V: of a shard its own numbers; other rows fill the slots that are free,
+    of those that have, or had last, a place in the cache.
+    need: slots of a shard that there are at least, as far as a width has them.
     """
     share = self._total // self._shards
     by_shard: list[list[int]] = [[] for _ in range(self._shards)]
     for row in rows:
       by_shard[row // share].append(row)
-    need = max(map(len, by_shard))
+    need = max(need, *map(len, by_shard))
     width = min((w for w in widths if w >= need), default=widths[0])
     slots: list[int | None] = []
     filled: list[int] = []
+    held: list[int] = []  # by those: the place of each
     for shard, own in enumerate(by_shard):
       first = shard * share
       taken = set(own[:width])
-      every = range(first, first + share)
+      every = self.places.rows[shard]
       if width == share:  # each row has its slot
         slots += [row if row in taken else None for row in every]
-        filled += range(share)
+        chosen = every
       else:
         slots += [*own[:width], *[None] * (width - len(taken))]
         others = (row for row in every if row not in taken)
         free = itertools.islice(others, width - len(taken))
-        filled += [row - first for row in (*own[:width], *free)]
+        chosen = (*own[:width], *free)
+      filled += [row - first for row in chosen]
+      held += [self.places.seats[row] for row in chosen]
     live_V: Any = np.array([row is not None for row in slots])
-    return slots, np.array(filled, np.int32), live_V
+    return slots, np.array(filled, np.int32), np.array(held, np.int32), live_V
 
   def probed(
     self, rows: Iterable[int], traj: Trajectories
@@ -255,7 +370,7 @@ class RunningSlots:
     Observations are random tokens of the prompts, the same ones for each row.
     """
     rng = np.random.default_rng(0)
-    known = np.unique(processes.read(traj.prompt_NP))
+    known = np.unique(self._read(traj.prompt_NP))
     room = traj.response_BT.shape[1] - 2
     said = {}
     for row in range(self._total):
@@ -263,13 +378,21 @@ class RunningSlots:
       said[row] = (rng.choice(known, count).tolist(), False)
     left = list(rows)
     while left:
-      own = left[: self.widest]
+      own = self.house(left[: self.widest])
       self.feed({row: said[row] for row in own})
       self.sample(own)
-      left = left[self.widest :]
+      left = [row for row in left if row not in own]
+      for row in own:
+        self.places.ends(row)
     done = self.table.rows
-    response_BT, logp_BT = processes.read((done.response_BT, done.logp_BT))
+    response_BT, logp_BT = self._read((done.response_BT, done.logp_BT))
     return response_BT, logp_BT
+
+  def _read(self, arrays):
+    """Reads rows of all processes."""
+    if processes.count() > 1:
+      arrays = self._programs.whole(arrays)
+    return processes.read(arrays)
 
 
 def make_programs(
@@ -278,6 +401,7 @@ def make_programs(
   turns: TurnConfig,
   mesh: jax.sharding.Mesh,
   slots: int | None,
+  cache_tokens: int | None = None,
 ) -> SlotPrograms:
   """Jits all; shapes compile on first use."""
   replicated = mesh_lib.replicated(mesh)
@@ -285,13 +409,14 @@ def make_programs(
   split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
   rows = None if split else mesh_lib.rows(mesh)
   options = compilation.options(Platform.of_mesh(mesh))
-  limits = {'cfg': model, 'turn_tokens': turns.max_turn_tokens}
+  called, limits = _steady(model), {'turn_tokens': turns.max_turn_tokens}
   chunk = min(FEED, turns.max_observation_tokens)
+  donating = (slot_decode.feed, slot_decode.sample, slot_decode.returned)
 
   def jitted(function: Callable, out: Any, **fixed: Any) -> Callable:
     return jax.jit(
       functools.partial(function, **fixed),
-      donate_argnames=() if function is slot_decode.begin else 'table',
+      donate_argnames='table' if function in donating else (),
       out_shardings=out,
       compiler_options=options,
     )
@@ -300,21 +425,38 @@ def make_programs(
     begin=jitted(
       slot_decode.begin,
       (None, rows, replicated),
+      cfg=model,
       sampling=sampling,
+      cache_tokens=cache_tokens,
       **limits,
     ),
-    feed=jitted(slot_decode.feed, rows, chunk=chunk, **limits),
+    feed=jitted(slot_decode.feed, rows, cfg=called, chunk=chunk, **limits),
     sample=jitted(
       slot_decode.sample,
       (rows, replicated),
-      cfg=model,
+      cfg=called,
       sampling=sampling,
       longest=min(LONGEST, turns.max_turn_tokens),
     ),
+    kept=jitted(slot_decode.kept, rows),
+    returned=jitted(slot_decode.returned, rows),
+    whole=jax.jit(_same, out_shardings=replicated),
     mesh=mesh,
     slots=slots,
+    cache_tokens=cache_tokens,
     most_widths=min(MOST_WIDTHS, most_widths(model)),
   )
+
+
+def _steady(model: transformer.ModelConfig) -> transformer.ModelConfig:
+  """The model for calls that narrow: on CPU their bits agree by steady sums.
+
+  On accelerators products with ones may round, and nothing is known of sums.
+  """
+  platform = dataclasses.replace(
+    model.platform, steady_sums=model.platform.is_cpu
+  )
+  return dataclasses.replace(model, platform=platform)
 
 
 def widths_of(
@@ -322,10 +464,14 @@ def widths_of(
 ) -> tuple[int, ...]:
   """The numbers of slots of a shard that are tried, the most first."""
   first = rows if slots is None else min(rows, max(1, slots // shards))
-  found = [first]
-  while len(found) < most and found[-1] >= APART * FEWEST:
-    found.append(found[-1] // APART)
+  found, apart = [first], 2 if most > 2 else 4
+  while len(found) < most and found[-1] >= apart * FEWEST:
+    found.append(found[-1] // apart)
   return tuple(found)
+
+
+def _same(arrays):
+  return arrays
 
 
 def _agree(known, found, rows) -> bool:

@@ -283,13 +283,16 @@ class EpisodeRunner(Journaled):
     if len(counted) <= share * len(rows):
       return
     first, (kind, detail) = next(iter(counted.items()))
-    hosts = processes.gather(socket.gethostname())
-    host = hosts[first * len(hosts) // len(self._records)]
+    host = processes.gather(socket.gethostname())[self._process_of(first)]
     raise RuntimeError(
       f'{type(self._task).__name__}: {len(counted)} of {len(rows)} episodes of '
       f'a round have failed, more than verifier.failed_share = {share}; the '
       f'first is row {first} on host {host}, {kind}: {detail}'
     )
+
+  def _process_of(self, row: int) -> int:
+    """The process that has played a row of the last round."""
+    return row * processes.count() // len(self._records)
 
   def _takes_part(self, row):
     return self._live_B is None or self._live_B[row]

@@ -91,6 +91,7 @@ class Activity:
     self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
+    self._cached: list[tuple[int, int]] = []  # tokens on (devices, host)
     # (queued, ran) of calls by KIND, and by KIND/TOOL.
     self._calls: dict[str, list[tuple[float, float]]] = {}
     self._slowest = 0.0, (0, 0, 0, '')
@@ -128,6 +129,10 @@ class Activity:
     self._bursts += 1
     self._live, self._waits = self._live + live, self._waits + waits
 
+  def cached(self, device: int, host: int) -> None:
+    """Notes how many tokens have their keys there while a burst runs."""
+    self._cached.append((device, host))
+
   def answered(self, answers: Sequence[Answer]) -> None:
     """Counts calls that have just been answered."""
     now = time.perf_counter()
@@ -156,6 +161,8 @@ class Activity:
     calls/KIND/count: how many there were. All of these also by tool, as
     calls/step/search/ran; a turn that calls several tools counts at each.
     rollout/waited_for: seconds without a burst.
+    cache/device, cache/host: tokens for which rows hold places there, in the
+    mean of the bursts, if rollout.cache_tokens has fewer than all rows need.
     """
     elapsed = max(time.perf_counter() - self._started, 1e-9)
     bursts = max(self._bursts, 1)
@@ -166,6 +173,10 @@ class Activity:
       'episodes/waiting': self._waits / bursts,
       'rollout/waited_for': self._seconds[WAITING],
     }
+    if self._cached:
+      device, host = zip(*self._cached, strict=True)
+      found['cache/device'] = sum(device) / len(device)
+      found['cache/host'] = sum(host) / len(host)
     for kind, times in sorted(self._calls.items()):
       found[f'calls/{kind}/count'] = float(len(times))
       for name, seconds in zip(

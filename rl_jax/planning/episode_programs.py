@@ -1,6 +1,5 @@
 """The programs of episodes, lowered on shapes only, and the rows they leave."""
 
-from collections.abc import Callable
 import functools
 from typing import Any
 
@@ -39,7 +38,7 @@ def lowered(
     jax.ShapeDtypeStruct, sharding=mesh_lib.replicated(engine.mesh)
   )
   if engine.slots is not None:
-    return _of_slots(engine.slots, (params, traj, key), most, array)
+    return _of_slots(engine.slots, (params, traj, key), most)
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
   rows = traj.response_BT.shape[0]
@@ -53,13 +52,15 @@ def lowered(
 
 
 def _of_slots(
-  programs: Any, begun: tuple, most: int, array: Callable
+  programs: Any, begun: tuple, most: int
 ) -> dict[str, jax.stages.Lowered]:
   """The programs of slots, one of sampling for each number that a run tries."""
   params, traj, key = begun
   begin = programs.begin.lower(params, traj=traj, key=key)
   weights, table, _ = begin.out_info
   shards = layout.parts(traj.num_prompts, 'sampled_rows')
+  by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=by_rows)
 
   of_feed, of_sample = slot_decode.columns(most)
   said = array((programs.fed(traj) * shards, of_feed), jnp.int32)

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.decoding import decode, slot_engine, turn_decode
+from rl_jax.decoding import decode, slot_decode, slot_engine, turn_decode
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
 from rl_jax.episodes.turns import FIXED, SLOTS
@@ -95,6 +95,7 @@ class Sizes:
   # Batches of episodes that are played at a time, each with weights and caches.
   played: int = 1
   in_slots: bool = False  # episodes whose rows do not wait for each other
+  on_host: bool = False  # rows of these may wait in the memory of the host
 
   @classmethod
   def of(cls, config, model, mesh) -> 'Sizes':
@@ -144,6 +145,7 @@ class Sizes:
       continued=wrapper.continues,
       played=tables_of_episodes(rollout, config.method),
       in_slots=rollout.episodes == SLOTS,
+      on_host=rollout.host_cache_tokens is not None,
     )
 
   def activations(self) -> int:
@@ -328,16 +330,23 @@ class Sizes:
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
 
-    A call has those that it works on once more, unless these are all rows of
-    its table. One call runs at a time.
+    Fewer rows have places if cache_tokens says so; one row at a time moves to
+    the host or returns. A call has those that it works on once more, unless
+    these are all rows of its table. One call runs at a time.
     """
     rows, most = self._sampled_rows, decode.most_widths(self.model)
     most = min(most, slot_engine.MOST_WIDTHS)
-    tried = slot_engine.widths_of(rows, self.slots, 1, most)
+    kept = slot_decode.places_of_shard(
+      rows, self.response, self.cache_tokens, 1
+    )
+    slots = self.slots if kept == rows else min(self.slots or rows, kept)
+    tried = slot_engine.widths_of(rows, slots, 1, most)
     called = (*tried, min(slot_engine.FEED_ROWS, tried[0]))
     copied = max((width for width in called if width < rows), default=0)
-    table = self.rollout * self.prompt + self._places(rows)
+    one = self._places(rows) // rows
+    table = self.rollout * self.prompt + kept * one
     places = self.played * table + self._places(copied)
+    places += 2 * one * (self.on_host and kept < rows)
     return places * self._token // self.played
 
   @property

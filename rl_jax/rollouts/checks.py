@@ -25,6 +25,7 @@ def check(config: Any) -> None:
   _check_parts(rollout, method)
   _check_round(rollout, method)
   _check_cache(rollout)
+  _check_places(config.task, rollout)
   _check_devices(config)
   _check_filter(config)
   if config.task.traits.rewrites and config.mesh.sequence > 1:
@@ -36,13 +37,49 @@ def check(config: Any) -> None:
 
 
 def _check_cache(rollout: Any) -> None:
-  for name in ('turns', 'speculative'):
+  names = ('turns', 'speculative')
+  if rollout.episodes == turns.SLOTS:
+    names = ('speculative',)
+  for name in names:
     set_to = checks.values(rollout, (name,))[name]
     if rollout.cache_tokens is not None and set_to is not None:
       raise ValueError(
         f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
         'their rows have their own caches; set rollout.cache_tokens to null'
       )
+
+
+def _check_places(task: Any, rollout: Any) -> None:
+  """Raises ValueError if rows of episodes cannot share a cache."""
+  in_slots, most = rollout.episodes == turns.SLOTS, rollout.max_response_tokens
+  cached, parked = rollout.cache_tokens, rollout.host_cache_tokens
+  if parked is not None and (cached is None or not in_slots):
+    raise ValueError(
+      f'rollout.host_cache_tokens = {parked} with rollout.episodes = '
+      f'{rollout.episodes!r} and rollout.cache_tokens = {cached}: rows move to '
+      "the host only if episodes in 'slots' share the cache of the devices; "
+      'set it to null, or both of them'
+    )
+  if cached is None or not in_slots:
+    return
+  if cached < most:
+    raise ValueError(
+      f'rollout.cache_tokens = {cached}: expected at least '
+      f'rollout.max_response_tokens = {most}, as a row of an episode has room '
+      'for all of its tokens'
+    )
+  if parked is not None and parked < 2 * most:
+    raise ValueError(
+      f'rollout.host_cache_tokens = {parked}: expected at least twice '
+      f'rollout.max_response_tokens = {most}, as one row leaves before another '
+      'one returns'
+    )
+  if task.traits.players > 1:
+    raise ValueError(
+      f'rollout.cache_tokens = {cached}, but {type(task).__name__} has '
+      f'{task.traits.players} players, who need their rows in turn: set it to '
+      'null'
+    )
 
 
 def _check_filter(config: Any) -> None:

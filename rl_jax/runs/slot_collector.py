@@ -362,8 +362,10 @@ class SlotCollector(Collector, Stateful):
     """(groups that have their rewards as a round, components by row)."""
     places = self._places(serials)
     size = self._rollout.group_size
+    own = responses.own_rows(len(places), size)
+    every = slice(0, self._rule.groups * size)
     hosts = {
-      one: responses.fetch_responses(one.judged, self._rule.groups)
+      one: responses.fetch_responses(one.judged, self._rule.groups, every)
       for one, _ in places
     }
     rows = [
@@ -376,13 +378,14 @@ class SlotCollector(Collector, Stateful):
       name: np.stack([hosts[one][name][row] for one, row in rows])
       for name in names
     }
+    host |= {name: host[name][own] for name in ('response', 'logp')}
     outcomes = [one.outcomes[row] for one, row in rows]
     components = [outcome.components for outcome in outcomes]
     examples, indices = self._prompts(places)
     return Round(
       indices=indices,
       examples=examples,
-      texts=responses.Texts(host, slice(0, len(rows)), self.stop),
+      texts=responses.Texts(host, own, self.stop),
       errors=[outcome.error for outcome in outcomes],
       reward_NG=total_rewards(components, self._weights, size),
       tokens=int(host['sampled'].sum()),

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+from rl_jax import checks
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import draws
 from rl_jax.tasks import rows as rows_lib
@@ -44,9 +45,11 @@ class InstructedForm(WebForm):
 
   def example(self, split: str, index: int) -> Example:
     """The row of that index, or a held-out form."""
+    if split != 'train':  # the seeds of examples depend on the class
+      return self._held_out.example(split, index)
     example = super().example(split, index)
-    own = self._rows[index] if split == 'train' else {}
-    return dataclasses.replace(example, meta={**example.meta, **own})
+    meta = {**example.meta, **self._rows[index]}
+    return dataclasses.replace(example, meta=meta)
 
   def pages(self, example: Example) -> tuple[str, str]:
     """(the page that is rewarded, the first one), a character a field."""
@@ -61,6 +64,12 @@ class InstructedForm(WebForm):
   def make(self, example: Example) -> Filling:
     """An episode that begins with the instruction of the row."""
     return Filling(self, *self.pages(example), example.meta.get(_ASKED))
+
+  @functools.cached_property
+  def _held_out(self) -> WebForm:
+    """The task with the same fields whose held-out forms these are."""
+    names = (field.name for field in dataclasses.fields(WebForm))
+    return WebForm(**checks.values(self, names))
 
   @functools.cached_property
   def _rows(self) -> tuple[dict[str, str], ...]:

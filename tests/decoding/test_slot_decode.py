@@ -189,6 +189,28 @@ def test_when_and_among_whom_a_row_is_chosen_changes_nothing(choose, slots):
   check_same_tokens(rows, in_slots(at_once)[0])
 
 
+@pytest.mark.parametrize('choose', [one_by_one, randomly(0), randomly(1)])
+def test_narrow_calls_change_nothing(choose, monkeypatch):
+  """E0: calls of eight, four or two rows, whichever hold those that sample."""
+  monkeypatch.setattr(slot_engine, 'FEWEST', 2)
+  programs.cache_clear()
+  expected, _ = in_slots(at_once)
+  made, shapes = programs(None, TURNS).slots, set()
+  assert made.widths == (8, 4, 2)
+  sample = made.sample
+
+  def noted(weights, table, chosen_V2):
+    shapes.add(len(chosen_V2))
+    return sample(weights, table, chosen_V2)
+
+  monkeypatch.setattr(made, 'sample', noted)
+  rows, _ = in_slots(choose)
+  programs.cache_clear()
+  assert 2 in shapes and (choose is one_by_one or len(shapes) == 3)
+  for name in (*NAMES, 'logp_BT'):
+    np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+
+
 def test_a_burst_lasts_while_all_rows_go_on():
   """E0: as many steps as are asked for, or up to the end of the first turn."""
   limits = dataclasses.replace(TURNS, max_turn_tokens=20)
@@ -223,9 +245,11 @@ def test_other_chunks_change_no_token(chunk, monkeypatch):
 
 
 def test_the_widths_of_slots_by_hand():
-  """A quarter each, not below four."""
-  assert slot_engine.widths_of(256, None, 1, 3) == (256, 64, 16)
-  assert slot_engine.widths_of(128, 64, 2, 3) == (32, 8)
+  """Half each, of two the quarter, not below eight."""
+  assert slot_engine.widths_of(256, None, 1, 3) == (256, 128, 64)
+  assert slot_engine.widths_of(128, 64, 2, 3) == (32, 16, 8)
+  assert slot_engine.widths_of(128, 64, 2, 2) == (32, 8)
+  assert slot_engine.widths_of(31, None, 1, 2) == (31,)
   assert slot_engine.widths_of(15, None, 1, 3) == (15,)
   assert slot_engine.widths_of(64, 16, 1, 1) == (16,)
   assert slot_engine.widths_of(8, 1, 2, 3) == (1,)

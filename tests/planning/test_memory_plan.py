@@ -184,6 +184,26 @@ def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
   assert found.cache == 2 * 2 * 2 * 16 * 4 * (tables + copied)
 
 
+def test_a_cache_that_episodes_share_is_counted(toy):
+  """By hand: 16 of 128 rows have places, in two tables; they are the slots.
+
+  One row leaves and one returns at a time; the host has its own line.
+  """
+  config = make_episodes(toy)
+  rollout = dataclasses.replace(
+    config.rollout,
+    episodes='slots',
+    staleness=1,
+    cache_tokens=16 * 80 + 79,
+    host_cache_tokens=4000,
+  )
+  config = dataclasses.replace(config, rollout=rollout)
+  found, token = plan(config, SMALL), 2 * 2 * 2 * 16 * 4
+  tables = 2 * (16 * 14 + 16 * 80)
+  assert found.cache == token * (tables + 16 * (80 + 14) + 2 * 80)
+  assert found.host_cache == 4000 * token
+
+
 @pytest.mark.slow
 def test_episodes_need_what_is_planned(toy):
   """The first turn and a later one: both programs within 1.3.

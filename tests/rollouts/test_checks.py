@@ -1,6 +1,7 @@
 """Fields of a rollout that do not go together."""
 
 import dataclasses
+import pathlib
 
 import pytest
 
@@ -54,6 +55,60 @@ def test_episodes_and_drafts_have_no_shared_cache(toy):
   drafts = override(config, 'rollout.speculative', 'PromptLookup(tokens=2)')
   with pytest.raises(ValueError, match=r'cache_tokens = 64 with rollout\.spec'):
     validate(drafts)
+
+
+@pytest.mark.parametrize(
+  'settings, named',
+  [
+    ({'cache_tokens': '79'}, 'rollout.cache_tokens = 79: expected at least'),
+    (
+      {'cache_tokens': '80', 'host_cache_tokens': '159'},
+      'rollout.host_cache_tokens = 159: expected at least twice',
+    ),
+    (
+      {'host_cache_tokens': '160'},
+      'rollout.host_cache_tokens = 160 with .* rollout.cache_tokens = None',
+    ),
+    (
+      {'cache_tokens': '80', 'episodes': 'lockstep'},
+      'rollout.cache_tokens = 80 with rollout.turns',
+    ),
+    (
+      {
+        'cache_tokens': '80',
+        'host_cache_tokens': '160',
+        'episodes': 'lockstep',
+        'turns': 'null',
+      },
+      "rollout.host_cache_tokens = 160 with rollout.episodes = 'lockstep'",
+    ),
+  ],
+)
+def test_caches_of_episodes_that_cannot_be_are_refused(toy, settings, named):
+  """Rows of 80 tokens; the fields of the cache of devices and of the host."""
+  config = keydoor.get_config(toy.get_method('reinforce'))
+  settings = {'episodes': 'slots', **settings}
+  if 'turns' in settings:
+    config = bandit.get_config(toy.get_method('reinforce'))
+    settings.pop('turns')
+  for name, text in settings.items():
+    config = override(config, f'rollout.{name}', text)
+  with pytest.raises(ValueError, match=named):
+    validate(config)
+
+
+def test_players_of_a_game_do_not_share_a_cache(toy, monkeypatch):
+  """They need their places in turn, and could wait for each other for ever."""
+  monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[1])
+  import misbehaving_environments
+
+  config = keydoor.get_config(toy.get_method('reinforce'))
+  config = override(config, 'rollout.episodes', 'slots')
+  config = override(config, 'rollout.cache_tokens', '160')
+  validate(config)
+  task = misbehaving_environments.RallyTask()
+  with pytest.raises(ValueError, match='cache_tokens = 160, but RallyTask'):
+    validate(dataclasses.replace(config, task=task))
 
 
 def test_rubrics_are_not_revised_while_groups_are_filtered(toy):

@@ -320,7 +320,7 @@ def changed(config, episodes='slots', **more):
 
 
 BAND = 0.9  # of mean rewards; a filter drops groups above it
-TIMED = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
+TIMED = ('device/', 'cache/', 'calls/', 'episodes/', 'rollout/waited_for')
 
 
 def timeless(rows):
@@ -390,6 +390,23 @@ def test_a_run_across_updates_continues(across, tmp_path, record, first):
   loop.Trainer(slots_config(4, staleness=2), str(tmp_path)).run()
   (rows, lines), (known, expected) = record(tmp_path), record(across)
   assert lines == expected and timeless(rows) == timeless(known)
+
+
+def test_rows_of_a_run_wait_on_the_host(tmp_path, record):
+  """E0: across updates, 4 of 8 rows have places, and it continues."""
+  changes = {'staleness': 1, 'slots': 4}
+  loop.Trainer(slots_config(3, **changes), str(tmp_path / 'whole')).run()
+  changes |= {'cache_tokens': 4 * 22, 'host_cache_tokens': 4 * 22}
+  for iterations in (2, 3):
+    config = slots_config(iterations, **changes)
+    trainer = loop.Trainer(config, str(tmp_path / 'host'))
+    trainer.run()
+    assert 0 < trainer.parts.runner.host_cache.most <= 4 * 22
+  (rows, lines), (known, expected) = (
+    record(tmp_path / name) for name in ('host', 'whole')
+  )
+  assert lines == expected and timeless(rows) == timeless(known)
+  assert rows[-1]['cache/device'] > 0 and 'cache/device' not in known[-1]
 
 
 def train_delayed(config, workdir, delayed_calls, seed):

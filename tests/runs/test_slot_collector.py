@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rl_jax.decoding.cache_places import HostCache, Places
 from rl_jax.decoding.slot_engine import Result
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
@@ -34,8 +35,11 @@ class FakeSlots:
   widest, fed, idle = N * G, 8, True
   unread, most_unread = 0, 0  # bursts of all games
 
-  def __init__(self, programs, params, traj, key, most, acting_B):
-    del programs, key, most, acting_B
+  house = staticmethod(list)  # all rows have a place
+
+  def __init__(self, programs, params, traj, key, most, *more):
+    del programs, key, most, more
+    self.places = Places(1, N * G, N * G, T, HostCache())
     self._params, self._traj, self.table = params, traj, None
     self._length = np.zeros(N * G, int)
     self.first = self._burst(range(N * G), 1)

@@ -44,6 +44,7 @@ def test_instructions_that_say_the_goal_are_those_of_the_form(path):
   """E0: the first observation and every reply; so are held-out forms."""
   task, plain = InstructedForm(path=path), WebForm()
   held_out = task.example('validation', 3)
+  assert held_out == plain.example('validation', 3)
   own = plain.pages(held_out)
   assert task.pages(held_out) == own and own[1] == '---'
   actions = [*task.actions(held_out)]
