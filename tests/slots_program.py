@@ -62,6 +62,7 @@ class Rounds:
         turns=TURNS,
         free_turns=True,
         slots=slots,
+        cache_tokens=flags.FLAGS.cache_tokens,
       ),
       self.mesh,
     )
@@ -93,6 +94,7 @@ class Rounds:
       tokenizer=self.tokenizer,
       stop=make_stop(self.tokenizer),
       turns=TURNS,
+      host_tokens=flags.FLAGS.host_tokens,
       settings=VerifierConfig(failed_share=flags.FLAGS.failed_share),
     )
     prompts = EpisodePrompts(
@@ -114,6 +116,7 @@ class Rounds:
       ],
       'sum': float(processes.read(traj.logp_behaviour_BT).sum()),
       'made': sorted([r.sample, r.turn] for r in calls.made),
+      'on_host': runner.host_cache.most,
       'timeouts': runner.metrics()['calls/timeouts'],
     }
 
@@ -146,5 +149,7 @@ if __name__ == '__main__':
   flags.DEFINE_bool('game', False, 'Games of two players.')
   flags.DEFINE_integer('slots', None, 'Of all devices.')
   flags.DEFINE_float('failed_share', 0.5, 'See VerifierConfig.')
+  flags.DEFINE_integer('cache_tokens', None, 'See RolloutConfig.')
+  flags.DEFINE_integer('host_tokens', 0, 'Of rows on the host.')
   flags.DEFINE_string('failing', '{}', 'Letters of actions that fail.')
   app.run(main)

@@ -76,7 +76,7 @@ def _sampled(name: str, start: str, task: str, iterations: int, rate: float):
 
 
 def _adapter(kind: str) -> tuple[Stage, ...]:
-  """How the adapter of a kind learns in a round."""
+  """The stages in which the adapter of a kind learns in a round."""
   name = f'adapter_{kind}'
   task = f"AdviceTable(path='{{table_{kind}}}.jsonl')"
   if kind == 'rewarded':

@@ -176,8 +176,8 @@ def named(text: str) -> Way:
   known = re.fullmatch(r'(fixed|arrival) K=(\d)( hedged)?', text)
   if known is None:
     raise ValueError(
-      f'{text!r} is no way of playing, as fixed K=0, arrival K=3 or fixed K=1 '
-      'hedged'
+      f'{text!r} is not a way of playing, as fixed K=0, arrival K=3 or '
+      'fixed K=1 hedged'
     )
   order, staleness, hedged = known.groups()
   more = {} if order == 'fixed' else {'order': order}

@@ -1,4 +1,4 @@
-"""Which rows of episodes have a place in the cache, and which wait on the host.
+"""Places of episodes in the cache, and rows that wait in the host's memory.
 
 A cache may have fewer places than there are rows. A row needs one while its
 turn is open. If none is free, that of the row which has waited for its answer

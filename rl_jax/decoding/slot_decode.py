@@ -11,10 +11,10 @@ chosen, in as many slots:
 
 What a row computes depends on its own tokens and on the number of slots, never
 on when it is chosen or with which others, and what it draws depends only on
-counters. So shapes are fixed and the order is free. Whether another number of
-slots computes the same bits is found out at the start (slot_engine). What a
-place holds may be copied to the host and back (`kept`, `returned`), which
-changes no bit.
+counters. So shapes are fixed and the order is free. Whether other numbers of
+slots compute the same bits, so that calls with few rows may be narrower, is
+found out at the start (slot_engine). What a place holds may be copied to the
+host and back (`kept`, `returned`), which changes no bit.
 """
 
 from collections.abc import Sequence
@@ -246,7 +246,7 @@ def sample(
     chosen = Chosen(row_V=row_V, place_V=place_V, live_V=steps_V > 0)
     most = jnp.minimum(steps_V.max(), longest)
     playing = _taken(table, chosen)
-    before_V = playing.step_W
+    row_V, before_V = playing.rows_of_slots, playing.step_W
     decoder = turn_decode.decoder_of_turns(
       weights, cfg, sampling, *table.rows.response_BT.shape
     )
@@ -257,16 +257,17 @@ def sample(
       return going_V & chosen.live_V
 
     def one(carried):
-      i, p = carried
-      return i + 1, turn_decode.advanced(decoder, p, going(p))
+      i, going_V, p = carried
+      p = turn_decode.advanced(decoder, p, going_V)
+      return i + 1, going(p), p
 
     def lasts(carried):
-      i, p = carried
-      going_V = going(p)
+      i, going_V, _ = carried
       all_go_on = (going_V == chosen.live_V).all()
       return (i < most) & going_V.any() & ((i < BURST) | all_go_on)
 
-    _, playing = lax.while_loop(lasts, one, (jnp.int32(0), playing))
+    first = jnp.int32(0), going(playing), playing
+    *_, playing = lax.while_loop(lasts, one, first)
     drawn_VX = _drawn(playing.rows, row_V, before_V, playing.step_W, longest)
     return _put_back(table, playing, chosen), drawn_VX
 

@@ -22,15 +22,50 @@ from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Trajectories
 
-# Known tokens that are fed at once: of a row, and the rows of a call, at most.
+# Known tokens of a row that are fed at once, at most, and the rows of a call.
 # Answers come a few at a time, and 256 tokens cost as much as all that a device
-# can do while it reads the weights once. Narrower calls by need would have
-# other bits.
+# can do while it reads the weights once.
 FEED, FEED_ROWS = 32, 8
-# Each is a program, and holds half of the slots of the one before, or a quarter
-# where there are two.
-MOST_WIDTHS = 3
+FEED_MOST = 32  # rows of a wide call, where it has the bits of a narrow one
+MOST_WIDTHS = 2  # each is a program
 FEWEST = 8  # slots of the narrowest
+
+
+class Widths(NamedTuple):
+  """The slots of calls that are tried; all numbers are of a shard.
+
+  most: numbers of slots that bursts may have. apart: each is so many times the
+  next. fed: rows that the widest call of `feed` has.
+  """
+
+  most: int
+  apart: int
+  fed: int
+
+  @classmethod
+  def of(cls, model: transformer.ModelConfig) -> 'Widths':
+    """Those that are worth a program.
+
+    On CPU the time of a step is that of its rows, and steady sums have the same
+    bits at each width. On accelerators nothing is known of either.
+    """
+    most = min(MOST_WIDTHS, most_widths(model))
+    if not model.platform.is_cpu or most == 1:
+      return cls(most, 4, FEED_ROWS)
+    return cls(most, 2, FEED_MOST)
+
+  def slots(self, rows: int, slots: int | None, shards: int) -> tuple[int, ...]:
+    """The numbers of slots, the most first; slots: on all shards."""
+    first = rows if slots is None else min(rows, max(1, slots // shards))
+    found = [first]
+    while len(found) < self.most and found[-1] >= self.apart * FEWEST:
+      found.append(found[-1] // self.apart)
+    return tuple(found)
+
+  def feeds(self, slots: int) -> tuple[int, ...]:
+    """The rows of calls of `feed`, the most first; slots: of the widest."""
+    narrow, wide = (min(rows, slots) for rows in (FEED_ROWS, self.fed))
+    return (wide, narrow) if wide > narrow else (narrow,)
 
 
 @dataclasses.dataclass
@@ -43,9 +78,10 @@ class SlotPrograms:
   keys) -> table. Tables are donated, but by `kept`. whole: arrays of which each
   device then has all. slots: of a call at most, on all devices; None: all rows.
   cache_tokens: of rows on all devices, for which caches have places; None: all.
-  most_widths: numbers of slots that are tried. widths: those of `sample` in use
-  on each shard, the most first; () until `settle`. exact: whether a row has the
-  same bits among all neighbours; then tokens do not depend on time (tier E0).
+  limits: what `settle` compares. widths, feeds: slots of `sample` and of `feed`
+  that are in use on each shard, the most first; () until `settle`. exact:
+  whether a row has the same bits among all neighbours; then tokens do not
+  depend on time (tier E0).
   """
 
   begin: Callable[..., tuple[Any, Table, jax.Array]]
@@ -57,22 +93,24 @@ class SlotPrograms:
   mesh: jax.sharding.Mesh
   slots: int | None
   cache_tokens: int | None
-  most_widths: int
+  limits: Widths
   widths: tuple[int, ...] = ()
+  feeds: tuple[int, ...] = ()
   exact: bool = True
 
-  def tried(self, traj: Trajectories) -> tuple[int, ...]:
-    """The numbers of slots of a shard that `settle` compares, the most first.
+  def tried(self, traj: Trajectories) -> tuple[tuple[int, ...], ...]:
+    """The slots of a shard that `settle` compares: (of sample, of feed).
 
-    Each has its own program of `sample`. traj: rows of the mesh in force, or
-    shapes.
+    The most come first; each has its own program. traj: rows of the mesh in
+    force, or shapes.
     """
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
     slots, places = self.slots, self.places(traj)
     if places < total // shards:
       slots = min(slots or total, places * shards)
-    return widths_of(total // shards, slots, shards, self.most_widths)
+    widths = self.limits.slots(total // shards, slots, shards)
+    return widths, self.limits.feeds(widths[0])
 
   def places(self, traj: Trajectories) -> int:
     """The rows of a shard whose keys and values have a place in its cache."""
@@ -82,10 +120,6 @@ class SlotPrograms:
       total // shards, tokens, self.cache_tokens, shards
     )
 
-  def fed(self, traj: Trajectories) -> int:
-    """The rows of a shard in each call of `feed`."""
-    return min(FEED_ROWS, self.tried(traj)[0])
-
   def settle(
     self,
     params: Any,
@@ -94,36 +128,45 @@ class SlotPrograms:
     most: int,
     acting_B: np.ndarray | None = None,
   ) -> None:
-    """Finds out, once, which widths compute the bits of the widest one.
+    """Finds out, once, which widths compute the same bits.
 
-    The same rows are fed and sampled among others and by each width. Widths
-    that differ are not used. It takes seconds besides the compilation.
+    The same rows are fed and sampled among others and by each width. Those that
+    differ from the widest call of `sample` or the narrowest of `feed` are not
+    used. It takes seconds besides the compilation.
     """
     if self.widths:
       return
     total = traj.length_B.shape[0]
     shards = layout.parts(traj.num_prompts, 'sampled_rows')
-    tried = self.tried(traj)
+    tried = widths, feeds = self.tried(traj)
 
-    def probe(width, rows):
-      self.widths = (width,)
+    def probe(width, rows, fed=feeds[-1]):
+      self.widths, self.feeds = (width,), (fed,)
       slots = RunningSlots(self, params, traj, key, most, acting_B)
       return slots.probed(rows, traj)
 
     every = range(total)
-    known = probe(tried[0], every)
-    self.exact = _agree(known, probe(tried[0], every[::2]), every[::2])
-    kept = [tried[0]]
-    for width in tried[1:]:
+    known = probe(widths[0], every)
+    self.exact = _agree(known, probe(widths[0], every[::2]), every[::2])
+    kept = [widths[0]]
+    for width in widths[1:]:
       rows = every[:: total // (width * shards)]
       if _agree(known, probe(width, rows), rows):
         kept.append(width)
-    self.widths = tuple(kept)
+    wide = [
+      fed
+      for fed in feeds[:-1]
+      if _agree(known, probe(widths[0], every, fed), every)
+    ]
+    self.widths, self.feeds = tuple(kept), (*wide, feeds[-1])
     how = 'depends on its neighbours in the last bits (tier E2)'
     if self.exact:
       how = 'has the same bits among all others: time changes none (tier E0)'
     logging.info(
-      'slots of a device: %s of %s are used; a row %s', self.widths, tried, how
+      'slots of a device to sample and to feed: %s of %s are used; a row %s',
+      (self.widths, self.feeds),
+      tried,
+      how,
     )
 
 
@@ -189,7 +232,6 @@ class RunningSlots:
     host: HostCache | None = None,
   ):
     self._programs, self._most = programs, most
-    self._fed = programs.fed(traj)
     self._everywhere = mesh_lib.replicated(programs.mesh)
     acting = {}
     if acting_B is not None:
@@ -220,12 +262,12 @@ class RunningSlots:
 
   @property
   def fed(self) -> int:
-    """The rows of a call of `feed`, of all devices."""
-    return self._fed * self._shards
+    """The rows of a call of `feed` at most, of all devices."""
+    return self._programs.feeds[0] * self._shards
 
   def calls(self, rows_B: np.ndarray) -> int:
-    """Returns how many calls of `feed` these rows need, bool[B]."""
-    return -(-self._most_of_a_shard(rows_B) // self._fed)
+    """Returns how many narrow calls of `feed` these rows need, bool[B]."""
+    return -(-self._most_of_a_shard(rows_B) // self._programs.feeds[-1])
 
   @property
   def idle(self) -> bool:
@@ -278,13 +320,16 @@ class RunningSlots:
   ) -> list[int]:
     """Puts observations after rows: (ids, whether it forgets).
 
-    calls: that are started, whether rows need them or not; None: as many as
-    these rows need. Returns the rows that found no place in them.
+    calls: that are started, whether rows need them or not, all narrow; None: as
+    many as these rows need. Returns the rows that found no place in them.
     """
     left, count = list(said), 0
+    widths = (
+      self._programs.feeds if calls is None else self._programs.feeds[-1:]
+    )
     while left if calls is None else count < calls:
       count += 1
-      rows, row_V, place_V, live_V = self._placed(left, (self._fed,))
+      rows, row_V, place_V, live_V = self._placed(left, widths)
       said_VX = slot_decode.for_feed(row_V, place_V, live_V, self._most)
       for slot, row in enumerate(rows):
         if row is not None:
@@ -444,7 +489,7 @@ def make_programs(
     mesh=mesh,
     slots=slots,
     cache_tokens=cache_tokens,
-    most_widths=min(MOST_WIDTHS, most_widths(model)),
+    limits=Widths.of(model),
   )
 
 
@@ -457,17 +502,6 @@ def _steady(model: transformer.ModelConfig) -> transformer.ModelConfig:
     model.platform, steady_sums=model.platform.is_cpu
   )
   return dataclasses.replace(model, platform=platform)
-
-
-def widths_of(
-  rows: int, slots: int | None, shards: int, most: int
-) -> tuple[int, ...]:
-  """The numbers of slots of a shard that are tried, the most first."""
-  first = rows if slots is None else min(rows, max(1, slots // shards))
-  found, apart = [first], 2 if most > 2 else 4
-  while len(found) < most and found[-1] >= apart * FEWEST:
-    found.append(found[-1] // apart)
-  return tuple(found)
 
 
 def _same(arrays):

@@ -198,6 +198,9 @@ class SlotRunner(EpisodeRunner):
     game, burst = self._flying[0]
     while self.waits and not burst.ended:
       self._hear(self._journal.poll(GLANCE))
+    if processes.count() == 1:
+      for one in self._games.values():
+        one.feed()  # on the device, while the host takes the burst
     self._flying.popleft()
     found, shown = game.read(burst)
     games = self._games.values()
@@ -560,7 +563,7 @@ class Game:
 
     A second one starts while the first one may run if other rows fill it.
     """
-    self._feed()
+    self.feed()
     started = []
     widest, ready = self.slots.widest, self._housed(self._going)
     while ready and (
@@ -627,7 +630,7 @@ class Game:
       if self.rows[place].acting:
         self._take(self.rows[place], result)
 
-  def _feed(self):
+  def feed(self) -> None:
     """Feeds what was said to rows that have a place; they can sample then."""
     ready = self._housed(self._said)
     if not ready:
@@ -638,7 +641,7 @@ class Game:
     self._going |= {*ready}
 
   def _housed(self, rows: Collection[int]) -> list[int]:
-    """Those of the rows that have a place in the cache, in order."""
+    """Returns the rows of these that have a place in the cache, in order."""
     return self.slots.house(sorted(rows)) if rows else []
 
   def hear(self, answer: Answer) -> None:
@@ -754,4 +757,4 @@ class Game:
     self._said[row.place] = ids, forgets
     full = len(self._said) >= self.slots.fed  # more would need another call
     if full and processes.count() == 1:
-      self._feed()
+      self.feed()

@@ -147,8 +147,8 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   # Tokens of other devices' experts come last, and belong to no block.
   expert_R = expert_Mk.reshape(-1) - first
   expert_R = jnp.where((expert_R >= 0) & (expert_R < own), expert_R, own)
-  order_R = jnp.argsort(expert_R, stable=True)
-  sizes_E = jnp.bincount(expert_R, length=own + 1)[:own].astype(jnp.int32)
+  order_R, place_R = ragged_products.sorted_by_block(expert_R)
+  sizes_E = ragged_products.block_sizes(expert_R, own)
   mine_R1 = (jnp.arange(expert_R.size) < sizes_E.sum())[:, None]
 
   ours = ragged_products.runs(cfg.platform, cfg.compute_dtype)
@@ -173,7 +173,7 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   x_RD = jnp.where(mine_R1, x_RD, 0)
   gate_R1 = permuted(gate_Mk.reshape(-1, 1), order_R).astype(x_MD.dtype)
   h_RF = activation(project('w_gate', x_RD)) * project('w_up', x_RD) * gate_R1
-  y_RD = permuted(project('w_down', h_RF), jnp.argsort(order_R))
+  y_RD = permuted(project('w_down', h_RF), place_R)
   y_MkD = y_RD.reshape(-1, k, cfg.width).astype(jnp.float32)
   y_MD = y_MkD.sum(axis=1)
   y_MD = lax.psum(y_MD, split) if split else y_MD

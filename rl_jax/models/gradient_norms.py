@@ -1,4 +1,4 @@
-"""How far each response would move the embeddings of a model."""
+"""Norms of the gradients that each response has for the embeddings."""
 
 from typing import Any
 

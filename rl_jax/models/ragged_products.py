@@ -26,12 +26,38 @@ MOST_ROWS = 128  # of a tile
 COLUMNS = 128  # of the results of a program
 STEP = 64  # numbers that a program contracts at a time
 LEAST = 16  # of each in a product of a GPU
+MOST_COMPARED = 1024  # rows; the pairs of more cost more than a sort
 
 
 def runs(platform: Platform, dtype: str) -> bool:
   """Returns whether products of ragged blocks are a kernel of this module."""
   known = platform.name == 'cuda' and platform.capability >= AMPERE
   return known and dtype == 'bfloat16'
+
+
+def sorted_by_block(block_R: Array) -> tuple[Array, Array]:
+  """The rows in order of their blocks, and the place of each row there.
+
+  Rows of a block keep their order. Few rows are compared in pairs: that is two
+  kernels, where a sort has several for XLA to compile, in every layer again.
+  """
+  rows = len(block_R)
+  if rows > MOST_COMPARED:
+    order_R = jnp.argsort(block_R, stable=True)
+    return order_R, jnp.argsort(order_R)
+  row_R = jnp.arange(rows, dtype=jnp.int32)
+  earlier_RR = block_R[None] < block_R[:, None]
+  equal_RR = block_R[None] == block_R[:, None]
+  earlier_RR |= equal_RR & (row_R[None] < row_R[:, None])
+  place_R = earlier_RR.sum(axis=1, dtype=jnp.int32)
+  here_RR = place_R[None] == row_R[:, None]
+  return jnp.where(here_RR, row_R[None], 0).sum(axis=1), place_R
+
+
+def block_sizes(block_R: Array, blocks: int) -> Array:
+  """The number of rows of each block, int32[E]."""
+  here_RE = block_R[:, None] == jnp.arange(blocks)[None]
+  return here_RE.sum(axis=0, dtype=jnp.int32)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -66,15 +92,26 @@ def _tiles(sizes_E: Array, rows: int, tile: int) -> Array:
   rows.
   """
   E = len(sizes_E)
-  end_E, tiles_E = jnp.cumsum(sizes_E), -(-sizes_E // tile)
-  last_E = jnp.cumsum(tiles_E)
+  end_E, tiles_E = _ends(sizes_E), -(-sizes_E // tile)
+  last_E = _ends(tiles_E)
   number_T = jnp.arange(rows // tile + min(E, rows))
   block_T = (number_T[:, None] >= last_E[None]).sum(axis=1)
   used_T, block_T = block_T < E, jnp.minimum(block_T, E - 1)
-  before_T = number_T - (last_E - tiles_E)[block_T]
-  first_T = (end_E - sizes_E)[block_T] + before_T * tile
-  limits = (jnp.where(used_T, x, 0) for x in (first_T, end_E[block_T]))
+
+  def of_tile(x_E):
+    return x_E.at[block_T].get(mode='promise_in_bounds')
+
+  before_T = number_T - of_tile(last_E - tiles_E)
+  first_T = of_tile(end_E - sizes_E) + before_T * tile
+  limits = (jnp.where(used_T, x, 0) for x in (first_T, of_tile(end_E)))
   return jnp.stack([block_T, *limits], axis=1).astype(jnp.int32)
+
+
+def _ends(sizes_E: Array) -> Array:
+  """The sum of the sizes so far; a cumsum is more operations to compile."""
+  place_E = jnp.arange(len(sizes_E))
+  before_EE = place_E[None] <= place_E[:, None]
+  return jnp.where(before_EE, sizes_E[None], 0).sum(axis=1)
 
 
 def _sides(size: int, most: int) -> int:
@@ -108,7 +145,7 @@ def _by_blocks(x_RD, dy_RF, sizes_E, interpret) -> Array:
   """x^T dy of the rows of each block, [E, D, F]."""
   D, F, E = x_RD.shape[1], dy_RF.shape[1], len(sizes_E)
   sides = _sides(D, MOST_ROWS), _sides(F, COLUMNS)
-  end_E = jnp.cumsum(sizes_E)
+  end_E = _ends(sizes_E)
   limits_E2 = jnp.stack([end_E - sizes_E, end_E], axis=1).astype(jnp.int32)
   return pl.pallas_call(
     functools.partial(_blocks_kernel, sides=sides),

@@ -54,7 +54,7 @@ def lowered(
 def _of_slots(
   programs: Any, begun: tuple, most: int
 ) -> dict[str, jax.stages.Lowered]:
-  """The programs of slots, one of sampling for each number that a run tries."""
+  """The programs of slots, one for each number of slots that a run tries."""
   params, traj, key = begun
   begin = programs.begin.lower(params, traj=traj, key=key)
   weights, table, _ = begin.out_info
@@ -63,13 +63,16 @@ def _of_slots(
   array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=by_rows)
 
   of_feed, of_sample = slot_decode.columns(most)
-  said = array((programs.fed(traj) * shards, of_feed), jnp.int32)
   found = {'': begin}
-  found['feed'] = programs.feed.lower(weights, table, said)
-  tried = programs.tried(traj)
-  for width in tried:
+  widths, feeds = programs.tried(traj)
+  for width in reversed(feeds):
     slots = width * shards
-    name = 'sample' if width == tried[0] else f'sample {slots}'
+    name = 'feed' if width == feeds[-1] else f'feed {slots}'
+    said = array((slots, of_feed), jnp.int32)
+    found[name] = programs.feed.lower(weights, table, said)
+  for width in widths:
+    slots = width * shards
+    name = 'sample' if width == widths[0] else f'sample {slots}'
     chosen = array((slots, of_sample), jnp.int32)
     found[name] = programs.sample.lower(weights, table, chosen)
   return found

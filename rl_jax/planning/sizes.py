@@ -334,14 +334,13 @@ class Sizes:
     the host or returns. A call has those that it works on once more, unless
     these are all rows of its table. One call runs at a time.
     """
-    rows, most = self._sampled_rows, decode.most_widths(self.model)
-    most = min(most, slot_engine.MOST_WIDTHS)
+    rows, limits = self._sampled_rows, slot_engine.Widths.of(self.model)
     kept = slot_decode.places_of_shard(
       rows, self.response, self.cache_tokens, 1
     )
     slots = self.slots if kept == rows else min(self.slots or rows, kept)
-    tried = slot_engine.widths_of(rows, slots, 1, most)
-    called = (*tried, min(slot_engine.FEED_ROWS, tried[0]))
+    widths = limits.slots(rows, slots, 1)
+    called = (*widths, *limits.feeds(widths[0]))
     copied = max((width for width in called if width < rows), default=0)
     one = self._places(rows) // rows
     table = self.rollout * self.prompt + kept * one

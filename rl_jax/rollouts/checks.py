@@ -83,22 +83,19 @@ def _check_places(task: Any, rollout: Any) -> None:
 
 
 def _check_filter(config: Any) -> None:
-  """Raises ValueError if groups of other lengths of play need a model."""
+  """Raises ValueError if a rubric would depend on which groups end first."""
   rollout, keeps = config.rollout, config.method.group_filter
   across = rollout.episodes == turns.SLOTS and rollout.staleness
   if keeps is None or not across:
     return
-  for name, value in (
-    ('judges', config.judges),
-    ('reward_models', config.reward_models),
-  ):
-    if value:
-      raise ValueError(
-        f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
-        f'= {rollout.staleness} and {name}: groups that are played across '
-        'updates are filtered one by one, and models judge whole batches; set '
-        'rollout.staleness to 0'
-      )
+  revised = [one.name for one in config.judges if one.revision is not None]
+  if revised:
+    raise ValueError(
+      f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
+      f'= {rollout.staleness} and a revision of the judges {revised}: groups '
+      'that are played across updates are judged one by one, and a revision '
+      'reads whole batches; set rollout.staleness to 0'
+    )
 
 
 def _check_devices(config: Any) -> None:

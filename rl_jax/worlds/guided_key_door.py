@@ -1,16 +1,15 @@
 """KeyDoor whose hands are hidden, with sub-goals that an adviser has named."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import dataclasses
 import functools
 import math
-from typing import cast
 
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws
 from rl_jax.tasks import rows as rows_lib
 from rl_jax.tasks.base import Example, TaskTraits
-from rl_jax.tasks.environments.base import Environment, EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.worlds.key_door import KeyDoor, Layout, Walk
 from rl_jax.worlds.key_door_words import HOLDS
@@ -67,7 +66,7 @@ class GuidedKeyDoor(EnvironmentTask):
 
   @property
   def alphabet(self) -> str:
-    """Those of KeyDoor, of sub-goals and of situations."""
+    """The characters of KeyDoor, of sub-goals and of situations."""
     letters = self.grid.alphabet + SUBGOALS + NOTHING + _MARKS
     return ''.join(dict.fromkeys(letters))
 
@@ -120,37 +119,38 @@ class GuidedKeyDoor(EnvironmentTask):
     return found
 
 
-class Guided(Environment):
+class Guided(Walk):
   """One episode."""
 
   def __init__(self, task: GuidedKeyDoor):
-    self._task, self._walk = task, Walk(task.grid)
+    super().__init__(task.grid)
+    self._guide = task
 
   def reset(self, seed: int) -> Reply:
     """Starts with empty hands and a first sub-goal."""
     self._stream = draws.Draws('guided key door', seed)
     self._turns, self._reached = 0, []
-    self._subgoal = self._task.subgoal(FIRST, self._stream)
-    return self._shown(self._walk.reset(seed))
+    self._subgoal = self._guide.subgoal(FIRST, self._stream)
+    return self._shown(super().reset(seed))
 
   def step(self, action: str) -> Reply:
     """The reply of KeyDoor, and at the end of a stride the next sub-goal."""
-    before = self._walk.holds
-    reply = self._walk.step(action)
-    if self._walk.holds > before:
-      self._reached.append(SUBGOALS[before])
+    before = self._state
+    reply = super().step(action)
+    earned = self._layout.rewards(before, self._state)
+    if self.holds > before[2]:
+      self._reached.append(SUBGOALS[before[2]])
     if reply.done:
       self._reached.append(SUBGOALS[2])
     self._turns += 1
-    given = cast(Mapping[str, float], reply.rewards)
-    rewards = {name: given[name] for name in (base.OUTCOME, 'progress')}
+    rewards = {name: earned[name] for name in (base.OUTCOME, 'progress')}
     rewards['followed'] = 0.0
-    if reply.done or self._turns % self._task.stride == 0:
+    if reply.done or self._turns % self._guide.stride == 0:
       rewards['followed'] = followed(self._subgoal, self._reached)
       mark = _MARKS[rewards['followed'] > 0.5]
-      if self._task.advised:
-        situation = HOLDS[self._walk.holds] + self._subgoal + mark
-        self._subgoal = self._task.subgoal(situation, self._stream)
+      if self._guide.advised:
+        situation = HOLDS[self.holds] + self._subgoal + mark
+        self._subgoal = self._guide.subgoal(situation, self._stream)
       self._reached = []
     return dataclasses.replace(self._shown(reply), rewards=rewards)
 

@@ -222,7 +222,7 @@ class Walk(Environment):
 
   @property
   def holds(self) -> int:
-    """What is done: 0 nothing, 1 the key is taken, 2 the door is open, too."""
+    """The number of sub-goals reached: 1 with the key, 2 with the door open."""
     return self._state[2]
 
   @property

@@ -48,7 +48,7 @@ def test_options_of_a_model_directory(tmp_path):
 
 @pytest.mark.usefixtures('no_mesh_left')
 def test_the_command_of_a_recipe(tmp_path):
-  """As a shell reads it, on rows by hand: labels are letters and numbers."""
+  """It runs as a shell reads it: labels are letters and numbers."""
   recipe = recipe_lib.load('rlhflow')
   (command,) = recipe.measured.values()
   start, model = 'python -m experiments.evaluate', str(tmp_path / 'model')

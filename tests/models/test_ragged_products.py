@@ -50,6 +50,19 @@ def test_kernels_are_the_ragged_product(name, width, columns):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize('rows', [1, 300, ragged_products.MOST_COMPARED + 1])
+def test_rows_are_sorted_by_block(rows):
+  """Compared in pairs or sorted: the bits of stable sorts (E0)."""
+  rng = np.random.default_rng(rows)
+  block_R = jnp.asarray(rng.integers(0, 8, rows), jnp.int32)
+  order_R, place_R = jax.jit(ragged_products.sorted_by_block)(block_R)
+  np.testing.assert_array_equal(order_R, np.argsort(block_R, stable=True))
+  np.testing.assert_array_equal(place_R, np.argsort(order_R))
+  # Rows of the last block are of other devices.
+  sizes = ragged_products.block_sizes(block_R, 7)
+  np.testing.assert_array_equal(sizes, np.bincount(block_R, minlength=8)[:7])
+
+
 def test_where_kernels_run():
   """GPUs that multiply in bfloat16."""
   runs = ragged_products.runs

@@ -166,13 +166,13 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
 
 @pytest.mark.parametrize('staleness', [0, 2])
 @pytest.mark.parametrize(
-  ('slots', 'copied'), [(None, 32 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
+  ('slots', 'copied'), [(None, 64 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
 )
 def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
   """By hand: prompts and 128 rows of 80 a table, and the rows of one call.
 
-  With a slot for each row those of a call are all, or a quarter of them; few
-  slots of many rows have their prompts to themselves.
+  With a slot for each row those of a call are all, or half of them; few slots
+  of many rows have their prompts to themselves.
   """
   config = make_episodes(toy)
   rollout = dataclasses.replace(

@@ -7,7 +7,7 @@ import pytest
 
 from configs.worlds import bandit, keydoor
 from rl_jax.config import on_devices, validate
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.overrides import override
 from rl_jax.pieces.selection import ZeroVariance
 from rl_jax.planning.sizes import tables_of_episodes
@@ -111,19 +111,26 @@ def test_players_of_a_game_do_not_share_a_cache(toy, monkeypatch):
     validate(dataclasses.replace(config, task=task))
 
 
-def test_groups_that_models_judge_are_not_filtered_one_by_one(toy):
-  """With a filter, across updates; models judge whole batches."""
+def test_rubrics_are_not_revised_while_groups_are_filtered(toy):
+  """With a filter, across updates: a revision reads whole batches."""
   method = toy.get_method('reinforce').replace(group_filter=ZeroVariance())
   config = override(keydoor.get_config(method), 'rollout.episodes', 'slots')
   config = override(config, 'guards.max_logp_gap', 'null')
-  judge = Judge(template='{prompt}{response}', labels=('u', 'd'), weight=0.5)
-  judged = dataclasses.replace(config, judges=(judge,))
-  validate(judged)
-  stale = override(judged, 'rollout.staleness', '1')
-  match = 'ZeroVariance with rollout.staleness = 1 and judges'
-  with pytest.raises(ValueError, match=match):
-    validate(stale)
-  validate(override(config, 'rollout.staleness', '1'))
+  judge = Judge(template='{rubric}{response}', labels=('u', 'd'), weight=0.5)
+  judge = dataclasses.replace(judge, rubric='up')
+  revised = dataclasses.replace(judge, revision=Revision())
+  for value, match in (
+    ((judge,), None),
+    ((revised,), r"and a revision of the judges \['judge'\]: groups"),
+  ):
+    judged = dataclasses.replace(config, judges=value)
+    validate(judged)
+    stale = override(judged, 'rollout.staleness', '1')
+    if match is None:
+      validate(stale)
+      continue
+    with pytest.raises(ValueError, match=f'rollout.staleness = 1 {match}'):
+      validate(stale)
 
 
 def test_tables_of_episodes_are_planned(toy):

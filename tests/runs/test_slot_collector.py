@@ -16,6 +16,7 @@ from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.schedule import Rule, Schedule
 from rl_jax.episodes.turns import TurnConfig
+from rl_jax.judging.judges import NO_JUDGES
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts.rounds import Draw
 from rl_jax.runs.slot_collector import SlotCollector
@@ -114,11 +115,14 @@ class Run:
       start=self._start, slots=SimpleNamespace(settle=lambda *_: None)
     )
     made._rule, made._schedule = rule, Schedule(rule)
+    made._players, made._judges = 1, NO_JUDGES
     made._batches, made._saved, made._first = [], [], 0
     made._together = self._together
     self.drops, self.observed = drops, []
     if drops is not None:
-      made._kept = lambda one: [g not in drops for g in (*one.groups, -1)]
+      made._kept = lambda one, ended: [
+        g not in drops for g in (*one.groups, -1)
+      ]
       made._observe = self.observed.extend
     made._repeat()
     self.collector, self.update, self.serial = made, 0, 0

@@ -297,6 +297,23 @@ def test_slow_calls_of_one_process_change_nothing(
   }
 
 
+def test_rows_of_two_devices_wait_on_the_host(launch, tmp_path):
+  """E0: of each device's 8 rows 2 have places in its cache, in one process."""
+  command = [ROOT / 'tests' / 'slots_program.py', '--slots=4', '--orders=2']
+  more = ['--cache_tokens=128', '--host_tokens=128']
+  lines = []
+  for name, arguments in (('all', []), ('few', more)):
+    job = launch(
+      tmp_path / name, [*command, *arguments], num_processes=1, devices=2
+    )
+    job.finish()
+    found = [x for x in job.output(0).splitlines() if x.startswith('{')]
+    lines.append(list(map(json.loads, found)))
+  for one, other in zip(*lines, strict=True):
+    assert 0 == one.pop('on_host') < other.pop('on_host') <= 128
+    assert one == other
+
+
 def test_calls_that_fail_in_two_processes(launch, tmp_path):
   """A part of them costs its rows, which all processes count; all of them end
   the round in both, with one message."""

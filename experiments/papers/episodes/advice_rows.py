@@ -1,4 +1,4 @@
-"""What an adapter reads, what it is rewarded for, and what comes of its words.
+"""Rows of an adapter: lessons, rewards of its words, and the advice they make.
 
   python -m experiments.papers.episodes.advice_rows --form=lessons
     --out=lessons.jsonl

@@ -113,42 +113,6 @@ REST_CLAIMS = {
   **dict.fromkeys(('disco', 'otb'), trials.BETTER),
   'disco_b': _NONE,
 }
-# A critic with its own layers, ten times the rate and four iterations before
-# the policy's, which are as many as the others'; constants that act here where
-# those of the papers do not; and methods that nothing had judged here. The
-# claims were named before the runs, as that `dr_po` is above `ppo`.
-_CRITIC = {
-  'model.critic': 'own',
-  'optimizer.critic_multiplier': 10.0,
-  'iterations': ITERATIONS + 4,
-  'evaluation.every': ITERATIONS + 4,
-}
-WARMED = {
-  'grpo': {},
-  **{
-    f'{name}@critic_first': LATER.get(name, {}) | _CRITIC
-    for name in ('ppo', 'pf_ppo', 'poad', 'ppo_max', 'nlpo', 'rlvr', 'dr_po')
-  },
-  **dict.fromkeys(
-    ('seed_grpo@scaled', 'minpro@scaled', 'tw_grpo@scaled', 'egpo@scaled'), {}
-  ),
-  'guide_grpo@scaled': LAST['guide_grpo'],
-  # Half of a solution is longer than the prompts of this world.
-  'ghpo': {'method.rollout.shares': '(0.25,)', 'rollout.max_prompt_tokens': 24},
-}
-WARMED['ppo_max@critic_first'] = WARMED['ppo_max@critic_first'] | {
-  'method.weights.CriticFirst.steps': 64
-}
-FIRST_WARMED, WARMED_SEEDS = FIRST_REST + LATER_SEEDS, 2
-WARMED_CLAIMS = {
-  **{
-    name: Claim('not worse', sign=0)
-    for name in WARMED
-    if name.endswith('@critic_first')
-  },
-  **{name: trials.BETTER for name in WARMED if name.endswith('@scaled')},
-  'ghpo': trials.BETTER,
-}
 # Of `explore`, named before they ran.
 EXPLORE = {
   **dict.fromkeys(('grpo', 'reinforce', 'expert_iteration', 'rep_exp'), {}),

@@ -218,12 +218,6 @@ LATER = {
   'rest': Later(
     survey.REST, survey.REST_CLAIMS, survey.FIRST_REST, survey.LATER_SEEDS
   ),
-  'warmed': Later(
-    survey.WARMED,
-    survey.WARMED_CLAIMS,
-    survey.FIRST_WARMED,
-    survey.WARMED_SEEDS,
-  ),
 }
 
 

@@ -96,7 +96,7 @@ def test_the_names_of_ways():
     assert episodes.named(name).name == name
   assert episodes.named('arrival K=3').rollout['order'] == 'arrival'
   assert 'order' not in episodes.named('fixed K=1').rollout
-  with pytest.raises(ValueError, match="'dropping K=1' is no way"):
+  with pytest.raises(ValueError, match="'dropping K=1' is not a way"):
     episodes.named('dropping K=1')
 
 

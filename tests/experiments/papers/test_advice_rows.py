@@ -44,7 +44,7 @@ def test_the_adviser_errs_unless_the_analysis_is_right():
 
 
 def test_scores_are_means_of_what_was_followed():
-  """Of sub-goals that were not tried the mean of all, 0.5 here."""
+  """A sub-goal that was not tried has the mean of all, 0.5 here."""
   found = [('-n-', 'K', 0.9), ('-n-', 'K', 0.5), ('-n-', 'G', 0.1)]
   (row,) = advice_rows.table(found)
   assert row['prompt'] == '-n-:' and row['completion'] == 'k'

@@ -48,12 +48,12 @@ def test_plans_are_of_the_shapes_of_today(name):
 
 
 @pytest.mark.parametrize('name', FITTED)
-def test_what_was_compiled_fits_as_planned(name):
-  """No program needs more than the plan says, which leaves a tenth."""
+def test_what_was_compiled_fits(name):
+  """Every program leaves a tenth of the memory of its device."""
   for line in pods.read(name):
     programs = line.get('compiled', {}).get('programs', {})
     for stage, program in programs.items():
-      assert program['memory'] <= line['needed'], (line['row'], stage)
+      assert program['memory'] <= 0.9 * line['limit'], (line['row'], stage)
 
 
 def test_a_set_that_nobody_has_counted_is_planned_with_about_its_size():

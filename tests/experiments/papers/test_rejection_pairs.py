@@ -21,6 +21,7 @@ def test_candidates_are_different_and_finished():
     sample('y'),
     sample('cut', ended_by=None),
     sample('failed', error='no'),
+    sample(''),  # which no row of a file may be
     sample('x', step=2),
     sample('z', step=2, prompt='b'),
     sample('w', step=2, prompt='b'),
