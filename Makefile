@@ -141,6 +141,7 @@ test-attacks: $(STAMP)
 	$(RUN) tests/tools/attack_scorers.py
 	$(RUN) tests/tools/attack_turns.py
 	$(RUN) tests/tools/attack_orders.py
+	$(RUN) tests/tools/attack_orders.py --game
 
 # Changes every constant and operator of every method, one at a time: its goldens
 # must fail. Continues what was interrupted.

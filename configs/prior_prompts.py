@@ -7,7 +7,8 @@ plan, code and knowledge. Half of the reward is the answer and half the form.
 The control without an instruction is configs/gsm8k.py.
 Data: as of configs/gsm8k.py; the paper trains a 7B model on STILLv3.
 Cost: not measured.
-Expected: not measured; models that fit here know no such tags.
+Expected: not measured; models that fit here know no such tags. The pipeline
+prior_prompts measures the behaviours with small models that learn them first.
 """
 
 import dataclasses

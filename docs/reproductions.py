@@ -22,6 +22,11 @@ from experiments.tables import cells, published  # noqa: E402
 
 OUT = pathlib.Path(__file__).parent / 'reproductions'
 NOTHING = 'Run on an accelerator: nothing yet.'
+NO_PLAN = 'Nothing is planned: the recipe measures released models.'
+UNITS = (
+  'Published numbers are in the units of the paper. Ours are percent: the mean '
+  'over seeds with its 95% interval, of one seed that over problems.'
+)
 
 
 def pages() -> dict[str, str]:
@@ -32,7 +37,7 @@ def pages() -> dict[str, str]:
 
 
 def index(names: list[str]) -> str:
-  """All recipes, with what they cost as stated."""
+  """All recipes: rows, pods, memory and hours by plan and as stated."""
   lines = [
     '# Published tables',
     '',
@@ -50,16 +55,17 @@ def index(names: list[str]) -> str:
     '`--scale=tiny` trains a tiny model on rows written by hand for two',
     'iterations, to try a recipe on any machine.',
     '',
-    '| recipe | rows | hardware as stated | hours as stated |',
-    '|---|---|---|---|',
+    'Memory and hours are those of the row and the pod that are named; the',
+    'page of a recipe has all others. Memory is GB of a device: by arithmetic,',
+    'and of the largest program by the compiler of the pod, where the row was',
+    'compiled. Hours by plan are a lower bound at full response lengths. A',
+    'recipe that trains nothing measures released models.',
+    '',
+    '| recipe | rows | row, pod | memory by plan / of a device | by compiler | '
+    'hours by plan | hours as stated | hardware as stated | run on |',
+    '|---|---|---|---|---|---|---|---|---|',
   ]
-  for name in names:
-    recipe = recipe_lib.load(name)
-    rows = ', '.join(f'`{row}`' for row in (*recipe.rows, *recipe.measured))
-    lines.append(
-      f'| [{recipe.title}]({name}.md) | {rows} | {recipe.hardware or "-"} | '
-      f'{recipe.hours or "not stated"} |'
-    )
+  lines += [f'| {" | ".join(_summary(name))} |' for name in names]
   lines += [
     '',
     '[Graders](graders.md) compares the graders of recipes with released ones.',
@@ -67,6 +73,35 @@ def index(names: list[str]) -> str:
   toc = '\n'.join([*names, 'graders'])
   lines += ['', f'```{{toctree}}\n:hidden:\n\n{toc}\n```']
   return '\n'.join(lines) + '\n'
+
+
+def _summary(name):
+  """The cells of a recipe: its first row that was compiled, else its first."""
+  recipe, lines = recipe_lib.load(name), pods.read(name)
+  rows = len(recipe.rows) or f'{len(recipe.measured)}, measured only'
+  stated = [recipe.hours or 'not stated', recipe.hardware or 'not stated']
+  run = ', '.join(sorted({str(x['device']) for x in published.runs_of(name)}))
+  cells_of = [f'[{recipe.title}]({name}.md)', str(rows)]
+  if not lines:
+    return [*cells_of, '-', '-', '-', '-', *stated, run or 'nothing yet']
+  line = next((x for x in lines if 'compiled' in x), lines[0])
+  compiled = 'not compiled'
+  if 'compiled' in line:
+    compiled = f'{_largest(line["compiled"]) / GB:.1f}'
+  return [
+    *cells_of,
+    f'`{line["row"]}`, {line["target"]}',
+    f'{line["needed"] / GB:.1f} / {line["limit"] / GB:.0f}',
+    compiled,
+    f'{line["hours"]:.1f}',
+    *stated,
+    run or 'nothing yet',
+  ]
+
+
+def _largest(compiled):
+  """Bytes of the program that needs most."""
+  return max(one['memory'] for one in compiled['programs'].values())
 
 
 def page(name: str) -> str:
@@ -84,6 +119,7 @@ def page(name: str) -> str:
     else '',
     '## Table',
     cells.render(published.cells(name, runs), 'markdown'),
+    UNITS,
     _list('Left out', [f'`{x}`: {why}' for x, why in recipe.left_out.items()]),
     _list('Not measured', [f'`{x}`: {y}' for x, y in recipe.missing.items()]),
     f'**Protocol.** {recipe.protocol}.',
@@ -91,7 +127,7 @@ def page(name: str) -> str:
     f'**Hardware as stated.** {recipe.hardware or "not stated"}. **Hours as '
     f'stated.** {recipe.hours or "not stated"}.',
     '## Plan',
-    _plan(pods.read(name)) if pods.read(name) else 'Nothing was planned.',
+    _plan(pods.read(name)) if pods.read(name) else NO_PLAN,
     '## Commands',
     _commands(name, recipe),
     _small(name, recipe),
@@ -208,15 +244,30 @@ def _commands(name, recipe):
     f'python -m experiments.plan --paper={name} --row={row} --target={pod}'
     for pod in recipe.pods
   ]
+  table = f'python -m experiments.table --paper={name}'
   lines = [
+    f'python -m experiments.sweep --paper={name} --scale=tiny '
+    f'--workdir=runs/{name}_tiny',
+    f'{table} --scale=tiny --workdir=runs/{name}_tiny',
     fetch,
     *plans,
     published.command(name, row),
-    f'python -m experiments.evaluate --paper={name} --checkpoint=DIR',
-    f'python -m experiments.sweep --paper={name} --scale=tiny '
-    f'--workdir=runs/{name}_tiny',
+    f'{table} --scale=paper --workdir=runs/{name}',
   ]
-  return '\n'.join(['```sh', *lines, '```'])
+  steps = [
+    'The recipe in miniature, on any machine; data and weights; what a pod',
+    'needs, which compiles for minutes (`--nocompile` does not); a row; the',
+    'table.',
+  ]
+  parts = ['\n'.join(steps), '\n'.join(['```sh', *lines, '```'])]
+  if recipe.evaluation or recipe.played:
+    released = (
+      'DIR has the weights of a released model or of a run: it is measured as '
+      'the table says, and nothing is trained.'
+    )
+    measure = f'python -m experiments.evaluate --paper={name} --checkpoint=DIR'
+    parts += [released, f'```sh\n{measure}\n```']
+  return '\n\n'.join(parts)
 
 
 def _small(name, recipe):
@@ -292,8 +343,12 @@ def _numbers(alike):
   hours, count = line['hours'], line['devices']
   return (
     f'{line["needed"] / GB:.1f} / {line["limit"] / GB:.0f} | {compiled} | '
-    f'{hours:.1f} | {hours * count:.0f} | {_slice(line)}'
+    f'{hours:.1f} | {_rounded(hours * count)} | {_slice(line)}'
   )
+
+
+def _rounded(hours):
+  return f'{hours:.0f}' if hours >= 10 else f'{hours:.1f}'
 
 
 def _slice(line):
@@ -305,6 +360,8 @@ def _slice(line):
 
 
 def _data(recipe):
+  if not recipe.sources:
+    return 'No files of rows: the recipe plays games.'
   lines = [
     '| file | from | rows | SHA-256 | licence |',
     '|---|---|---|---|---|',

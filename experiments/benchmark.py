@@ -26,9 +26,9 @@ measures host_share only, with environments in so many processes.
 --stage=episodes trains --repeats updates on episodes of 1 to --turns turns,
 whose tools sleep for a mean of --call_seconds (--calls: constant, lognormal or
 heavy), in step and in slots, and simulates the same episodes with the seconds
-of a step that it has measured: benchmarks/episodes.py. 4 x 8 rows, turns of 16
-tokens unless flags say otherwise. In step it waits for about 2 to 5 mean calls
-a turn.
+of a step that it has measured: benchmarks/episodes.py. --ways="arrival K=3,
+fixed K=1 hedged" plays in these ways of slots. 4 x 8 rows, turns of 16 tokens
+unless flags say otherwise. In step it waits for about 2 to 5 mean calls a turn.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -118,6 +118,11 @@ _SECONDS = flags.DEFINE_float(
 )
 _CALLS = flags.DEFINE_enum(
   'calls', 'lognormal', KINDS, 'How long its calls are.'
+)
+_WAYS = flags.DEFINE_list(
+  'ways',
+  ['fixed K=0', 'fixed K=1'],
+  'Of its slots, as "arrival K=3" and "fixed K=1 hedged".',
 )
 _TRACES = flags.DEFINE_string(
   'traces', None, 'Folder that gets the traces of its runs.'
@@ -305,13 +310,17 @@ def time_episodes(cfg: Any) -> None:
     observation=episodes.SAID,
     alike=0.0,
   )
+  try:
+    ways = [episodes.IN_STEP, *map(episodes.named, _WAYS.value)]
+  except ValueError as error:
+    raise app.UsageError(f'--ways: {error}') from None
   found = episodes.measured(
     cfg,
     load,
     _CALLS.value,
     _SECONDS.value,
     _REPEATS.value,
-    [episodes.IN_STEP, *map(episodes.in_slots, (0, 1))],
+    ways,
     _TRACES.value,
   )
   _write(

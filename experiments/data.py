@@ -27,14 +27,21 @@ _WEIGHTS = flags.DEFINE_bool('weights', False, 'Also models and tokenizers.')
 
 
 def main(argv):
-  """Prepares every source of the recipe, then reports what failed."""
+  """Lists the recipes, or prepares one and reports all that failed."""
   paper = _paper(argv[1:])
   if not paper:
     for name in recipe_lib.names():
       print(f'{name:<20} {recipe_lib.load(name).title}')
     return
-  recipe = recipe_lib.load(paper)
-  failed = []
+  if failed := prepare(paper, _WEIGHTS.value):
+    raise ValueError('\n'.join(failed))
+
+
+def prepare(paper: str, weights: bool) -> list[str]:
+  """Prepares all files of a recipe; returns what failed, with what to do."""
+  recipe, failed = recipe_lib.load(paper), []
+  if not recipe.sources:
+    print(f'{paper} plays games: it has no files of rows.')
   for source in recipe.sources:
     try:
       manifest = data_files.prepare(source)
@@ -45,11 +52,12 @@ def main(argv):
       f'{source.file}: {manifest["unique"]} rows of {manifest["total"]}, '
       f'{source.repository} at {manifest["revision"]}'
     )
-  if _WEIGHTS.value:
-    for name in recipe.models:
+  for name in recipe.models if weights else ():
+    try:
       _fetch_model(name)
-  if failed:
-    raise ValueError('\n'.join(failed))
+    except FileNotFoundError as error:
+      failed.append(str(error))
+  return failed
 
 
 def _paper(arguments):

@@ -38,8 +38,8 @@ import jax
 
 from experiments.flags import configuration, outputs
 from experiments.flags.fields import once
+from experiments.papers import pods, settings, tiny
 from experiments.papers import recipe as recipe_lib
-from experiments.papers import settings, tiny
 from experiments.tables import plan as plan_tables
 from rl_jax import config as config_lib
 from rl_jax.planning import (
@@ -158,10 +158,16 @@ def chosen_config():
     raise ValueError(
       '--paper has its configuration: give no --config, --method'
     )
-  row = _ROW.value or recipe_lib.first_row(_PAPER.value)
-  config = recipe_lib.experiment(_PAPER.value, row)
+  config = of_recipe(_PAPER.value, _ROW.value)
   config = configuration.changed(config, once(flags.FLAGS.set))
   return with_rows(config, recipe_lib.load(_PAPER.value))
+
+
+def of_recipe(paper: str, row: str = '') -> config_lib.ExperimentConfig:
+  """A row of a recipe, by default its first, as `experiments.papers.plans`."""
+  row = row or recipe_lib.first_row(paper)
+  recipe = recipe_lib.load(paper)
+  return pods.counted(recipe, recipe_lib.experiment(paper, row))
 
 
 def with_rows(

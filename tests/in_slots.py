@@ -66,6 +66,7 @@ class InSlots:
     turns=TURNS,
     seconds=0.5,
     workdir=None,
+    cache_tokens=None,
     **more,
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -84,6 +85,7 @@ class InSlots:
         turns=turns,
         free_turns=True,
         slots=slots,
+        cache_tokens=cache_tokens,
       ),
       mesh,
     )

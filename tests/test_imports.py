@@ -65,7 +65,7 @@ ALLOWED['measures'] = _LIBRARY | {
   f'runs/{x}' for x in ('assembly', 'directory', 'policies', 'policy', 'stages')
 }
 ALLOWED['runs'] = _LIBRARY | {'measures'}
-ALLOWED['planning'] = _LIBRARY | {'runs'}
+ALLOWED['planning'] = _LIBRARY | {'runs', 'measures'}
 ALLOWED['api'] = _LIBRARY | {'runs', 'planning'}
 EXCEPTIONS = {
   # Verifiers of tasks on the device are arrays in, arrays out.

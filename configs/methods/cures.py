@@ -12,14 +12,15 @@ Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   coef=0.1, rounds=1, most=3, rule='spread'); SpreadSampling(t=0.1,
   success='reward')
 Headline: 3.3 and 4.8 points over GRPO, 1.5B and 7B.
-Evidence: verified in code (ZexuSun/CurES, by a digest), but for the norms of
-  gradients, which are 1 here.
+Evidence: verified in code (ZexuSun/CurES, by a digest); the norms of gradients
+  are 1 but in cures@norms.
 Paper and code: the code's draws are practically uniform, since its t grows with
-  the number of right samples; not followed. Norms of gradients of the embedding
-  on right and wrong samples multiply the spread there, and the numbers of
-  samples stay for ten steps.
+  the number of right samples; not followed. There the numbers of samples stay
+  for ten steps.
 Command: python -m experiments.train --config=configs/worlds/families.py
   --method=cures --set=rollout.group_size=4 --set=model.path=runs/cures/warm
+cures@norms measures the norms of the gradients of the embedding by the first
+samples, as the paper does, and multiplies the spread with them.
 cures@uniform is the control: as many samples of every prompt, in shuffled
 passes; it needs rollout.group_size=8.
 """
@@ -33,7 +34,10 @@ from rl_jax.rollouts.wrappers.uncertainty_allocation import (
 
 BASELINE = 'grpo@no_kl'  # what influence compares it with
 
-VARIANTS = {'uniform': ('selector=null', 'rollout=null')}
+VARIANTS = {
+  'norms': ('rollout.norms=true',),
+  'uniform': ('selector=null', 'rollout=null'),
+}
 
 
 def get_method() -> Method:

@@ -30,6 +30,8 @@ from rl_jax.rollouts.wrappers.dataset_reset import DatasetReset
 
 BASELINE = 'ppo'
 
+VARIANTS = {'critic_first': ('weights+=CriticFirst(steps=64)',)}
+
 
 def get_method() -> Method:
   """PPO on responses that begin as the references do."""

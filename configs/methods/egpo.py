@@ -15,11 +15,21 @@ Evidence: reconstructed from a verl reproduction plan; the official repository
 Paper and code: not seen; nor over what the loss is averaged.
 Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=egpo
+egpo@scaled has lambda 4 and alpha 20: the bonus has the same bound, a fifth of
+the advantage, and reaches it at a tenth of the entropy. Ours, for small worlds.
+The pipeline egpo compares them with GRPO on calls of functions.
 """
 
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
+
+VARIANTS = {
+  'scaled': (
+    'credit.EntropyShaping.coef=4.0',
+    'credit.EntropyShaping.alpha=20.0',
+  ),
+}
 
 
 def get_method() -> Method:

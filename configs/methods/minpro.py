@@ -13,6 +13,8 @@ Evidence: reconstructed: formula from a secondary source, use inside the loss
 Paper and code: no code found.
 Command: python -m experiments.train --config=configs/worlds/stale.py
   --method=minpro --set=model.path=runs/chain_warm
+minpro@scaled has no lower bound, which hides the prefix where ratios are near
+1: ours, for small worlds.
 """
 
 from rl_jax.method import Method
@@ -20,6 +22,10 @@ from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'cispo'  # what influence compares it with
+
+VARIANTS = {
+  'scaled': ('losses.MinPRO.clip_low=1.0',),
+}
 
 
 def get_method() -> Method:

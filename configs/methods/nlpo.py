@@ -31,6 +31,8 @@ from rl_jax.pieces.logits.lagged_support import LaggedSupport
 
 BASELINE = 'ppo'  # what influence compares it with
 
+VARIANTS = {'critic_first': ('weights+=CriticFirst(steps=64)',)}
+
 
 def get_method() -> Method:
   """PPO on the support of a lagged copy."""

@@ -26,6 +26,8 @@ from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
 
+VARIANTS = {'critic_first': ('weights+=CriticFirst(steps=64)',)}
+
 
 def get_method() -> Method:
   """PPO with weights by rank."""

@@ -30,6 +30,7 @@ from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'ppo'  # what influence compares it with
 VARIANTS = {
+  'critic_first': ('weights+=CriticFirst(steps=64)',),
   'ntpo': (
     'credit.ActionGAE=GAE(gamma=0.95, lam=0.95)',
     'value_target=LambdaReturn(gamma=0.95, lam=0.95)',

@@ -18,6 +18,8 @@ Paper and code: the appendix of "Secrets of RLHF" says lambda 0.9, its code
   Guide to Multi-turn Agentic Reinforcement Learning"; else an episode's return
   is on its last token. ppo@released is what verl's scripts of early 2025 ran
   (Search-R1, ToolRL): lambda 1, KL 1e-3, value clip 0.5, entropy bonus 1e-3.
+  ppo@critic_first trains the critic only in its first steps, and so do the
+  variants of that name of its descendants; --set=model.critic=own.
 Command: python -m experiments.train --config=configs/worlds/arithmetic.py
   --method=ppo --set=model.value_head=True
 """
@@ -27,6 +29,7 @@ from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
 VARIANTS = {
+  'critic_first': ('weights+=CriticFirst(steps=64)',),
   'released': (
     'shaping.KLInReward.coef=0.001',
     'credit.GAE.lam=1.0',

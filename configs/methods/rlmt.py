@@ -15,6 +15,7 @@ Paper and code: without its strict switch the code scores the whole text, the
   thoughts too, where the delimiter is missing; Judge scores '[NULL]'.
 Command: python -m experiments.train --config=configs/worlds/chain.py
   --method=rlmt
+The pipeline rlmt has a judge of what comes after the thoughts.
 """
 
 from rl_jax.method import Method

@@ -25,7 +25,10 @@ from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, shaping
 from rl_jax.pieces.aggregation import TokenMean
 
-VARIANTS = {'released': ('losses.ValueClip.coef=0.05',)}
+VARIANTS = {
+  'critic_first': ('weights+=CriticFirst(steps=64)',),
+  'released': ('losses.ValueClip.coef=0.05',),
+}
 
 
 def get_method() -> Method:

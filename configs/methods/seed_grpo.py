@@ -18,6 +18,8 @@ Paper and code: the paper names linear, exponential and focal factors and a
   Monte Carlo entropy, the code has 1 / (1 + z) and the plug-in entropy.
 Command: python -m experiments.train
   --config=configs/worlds/arithmetic_described.py --method=seed_grpo
+seed_grpo@scaled has alpha 1, so that a group of which all answers differ has
+half of the step: ours, for small groups and worlds.
 """
 
 from rl_jax.method import Method
@@ -25,6 +27,10 @@ from rl_jax.pieces import credit, losses
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'dr_grpo'  # what influence compares it with
+
+VARIANTS = {
+  'scaled': ('credit.SemanticEntropyScale.alpha=1.0',),
+}
 
 
 def get_method() -> Method:

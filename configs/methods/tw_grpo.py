@@ -13,6 +13,7 @@ Paper and code: the weights of the code are not detached and their range counts
   sets of options is that of worlds.MultipleChoice.
 Command: python -m experiments.train --config=configs/worlds/multiple_choice.py
   --method=tw_grpo
+tw_grpo@scaled has alpha 5: ours, for small worlds.
 """
 
 from rl_jax.method import Method
@@ -20,6 +21,10 @@ from rl_jax.pieces import credit, losses, weights
 from rl_jax.pieces.aggregation import TokenMean
 
 BASELINE = 'grpo@token_mean'  # what influence compares it with
+
+VARIANTS = {
+  'scaled': ('weights.GroupDivergenceWeight.alpha=5.0',),
+}
 
 
 def get_method() -> Method:

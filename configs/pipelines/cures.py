@@ -3,21 +3,26 @@
 The policy learns from 150 steps of supervised training on six families of
 which some are solved, then from 60 iterations of GRPO with 256 samples each.
 Command: python -m experiments.pipeline --pipeline=cures --workdir=runs/cures
-Cost: about two minutes of a CPU core.
-Claim: the accuracy of samples is higher than with as many of every prompt.
+Cost: about three minutes of a CPU core.
+Claims: the accuracy of samples is higher than with as many of every prompt, and
+  with measured norms of gradients (`norms`) not lower than without (`spread`).
 Expected: see experiments/papers/worlds/README.md.
 Source: "CurES: From Gradient Analysis to Efficient Curriculum Learning for
-  Reasoning LLMs", with norms of gradients of 1.
+  Reasoning LLMs".
 """
 
 from experiments.pipelines import family_stages
 from experiments.pipelines.stages import Stage
 
-METHODS = {'spread': ('cures', 4), 'uniform': ('cures@uniform', 8)}
+METHODS = {
+  'spread': ('cures', 4),
+  'norms': ('cures@norms', 4),
+  'uniform': ('cures@uniform', 8),
+}
 
 
 def get_stages() -> tuple[Stage, ...]:
-  """A start, and two ways to sample."""
+  """A start, and three ways to sample."""
   trained = (
     Stage(
       name=name,

@@ -4,7 +4,7 @@ Reward models learn 200 iterations from 400 comparisons: of responses only, half
 of them of instructions for one response, and these with the term that orders
 pairs by their strength. Each is judged on 500 held-out pairs of either kind.
 Command: python -m experiments.pipeline --pipeline=mapl --workdir=runs/mapl
-Cost: about three minutes of a CPU core.
+Cost: about two minutes of a CPU core.
 Claim: on held-out pairs of responses the model that has seen pairs of
   instructions is right more often than that of as many pairs of responses.
 Expected: see experiments/papers/worlds/README.md.

@@ -7,7 +7,7 @@ coefficient of the paper, `oorl_large` with a hundred times that, `untied` is
 that without the penalty on the variance of the winners; `samples` has the
 coefficient 0, which is REINFORCE++ as the recorded rows are not trained then.
 Command: python -m experiments.pipeline --pipeline=oorl --workdir=runs/oorl
-Cost: about four minutes of a CPU core.
+Cost: about three minutes of a CPU core.
 Claims: more samples on held-out prompts are right with `oorl` than with
   `samples`; the variance of the winners' log-ratios is smaller in the last
   iteration with `oorl_large` than with `untied`.

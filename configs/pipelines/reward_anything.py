@@ -1,13 +1,13 @@
 """RewardAnything: a judge of lists that learns by RL, and policies under it.
 
-A judge learns for 300 steps to score four texts at once by a principle, from
+A judge learns for 800 steps to score four texts at once by a principle, from
 a teacher of whose scores a fifth is drawn, then for 40 iterations of GRPO from
 the agreement of its scores with the true ones. Three policies begin with drawn
 digits and learn 40 iterations from the scores of their groups: by the judge
 before GRPO (`by_taught`), after it (`by_trained`), and by the rule (`by_rule`).
 Command: python -m experiments.pipeline --pipeline=reward_anything
   --workdir=runs/reward_anything
-Cost: about six minutes of a CPU core.
+Cost: about eight minutes of a CPU core; not measured but for the judge's start.
 Claims: after GRPO the judge orders more lists without a fault than before,
   under principles that it has seen and under those that it has not; the texts
   of `by_trained` meet their principles more often than those of `by_taught`.
@@ -46,7 +46,7 @@ def _policy(name: str, judge: str) -> Stage:
   judged = (
     f"--add=judges=Judge(path='{{{judge}}}', reads='text', "
     f"template='{question}', score_range={principle_lists.SCORES}, "
-    'max_tokens=48, answer_tokens=28)',
+    'max_tokens=40, answer_tokens=28)',
   )
   return Stage(
     name=name,
@@ -55,7 +55,7 @@ def _policy(name: str, judge: str) -> Stage:
       f"--set=task=PrincipleTexts(reward_weights={{{{'outcome': {weight}}}}})",
       *('--set=rollout.group_size=4', '--set=rollout.num_prompts=64'),
       *('--set=rollout.max_prompt_tokens=4',),
-      *('--set=rollout.max_response_tokens=5',),
+      *('--set=rollout.max_response_tokens=3',),
       *('--set=evaluation.num_samples=4',),
       *(judged if judge else ()),
     ),
@@ -65,7 +65,7 @@ def _policy(name: str, judge: str) -> Stage:
 def get_stages() -> tuple[Stage, ...]:
   """A judge in two stages, a start of policies, and three policies."""
   return (
-    starts.warm(_CONFIG, '--set=task.errors=0.2', *_JUDGED, steps=300),
+    starts.warm(_CONFIG, '--set=task.errors=0.2', *_JUDGED, steps=800),
     Stage(
       name='judge',
       flags=(

@@ -56,7 +56,8 @@ def get_stages() -> tuple[Stage, ...]:
   """Two starts, and a policy for each way to learn."""
   answers = starts.warm(
     chain_stages.CONFIG,
-    *(*chain_stages.FAULTS, '--set=task.guesses=1.0'),
+    *chain_stages.FAULTS,
+    '--set=task.guesses=1.0',
     steps=300,
   )
   return (

@@ -5,7 +5,7 @@ reactions to single texts, which are frequent after a letter at the end that
 helps nobody. Policies then learn 100 iterations on helpfulness and 0, 0.3, 1 or
 3 times the probability of a reaction.
 Command: python -m experiments.pipeline --pipeline=rluf --workdir=runs/rluf
-Cost: about five minutes of a CPU core.
+Cost: about three minutes of a CPU core.
 Claims: more samples end with the letter at weight 3 than at weight 0, and their
   gold score is lower.
 Expected: see experiments/papers/worlds/README.md.

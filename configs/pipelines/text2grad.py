@@ -6,7 +6,7 @@ that the critique calls right or wrong, with 1 for a right answer, and with the
 share of right digits at the end of the answer.
 Command: python -m experiments.pipeline --pipeline=text2grad
   --workdir=runs/text2grad
-Cost: about three minutes of a CPU core.
+Cost: about two minutes of a CPU core.
 Claim: samples are right more often with rewards of spans than with either
   reward of the whole answer.
 Expected: see experiments/papers/worlds/README.md.

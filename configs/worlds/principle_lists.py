@@ -25,7 +25,7 @@ def get_config(method: Method) -> ExperimentConfig:
     iterations=40,
     task=PrincipleLists(),
     rollout=dataclasses.replace(
-      config.rollout, max_prompt_tokens=42, max_response_tokens=26
+      config.rollout, max_prompt_tokens=34, max_response_tokens=26
     ),
     evaluation=EvaluationConfig(every=40, num_prompts=300),
   )

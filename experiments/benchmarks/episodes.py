@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -41,6 +42,7 @@ from rl_jax.runs.loop import Trainer
 from rl_jax.runtime.profiling import Window
 from rl_jax.tasks.base import Example, TaskTraits
 from rl_jax.tasks.environments import Environment, EnvironmentTask, Reply
+from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.pool import VerifierConfig
 
 STAGE = 'episodes'
@@ -61,16 +63,25 @@ class Sleeps(Environment):
     self._seed, self._left = seed, -1
     return Reply(chr(FIRST) * PROMPT)
 
+  def continue_after(self, actions: tuple[str, ...]) -> None:
+    """After these actions, which take no time."""
+    self._seed, self._left = seed_of(self._example), -1
+    for action in actions:
+      self._drawn(action)
+
   def step(self, action: str) -> Reply:
     """Sleeps; the first action says how many turns there are."""
-    own = random.Random(zlib.crc32(f'{self._seed} {action}'.encode()))
-    if self._left < 0:
-      self._left = own.randint(1, self._task.turns)
-    self._left -= 1
-    seconds = self._task.seconds(own)
-    if not self._task.gate or os.path.exists(self._task.gate):
-      time.sleep(seconds)
+    task, own = self._task, self._drawn(action)
+    seconds = slept = task.seconds(own)
     rewards = {'outcome': float(own.random() < 0.5)}
+    open_ = not task.gate or os.path.exists(task.gate)
+    if task.hedged:
+      again = task.seconds(own)
+      if open_ and not self._is_first(action):
+        slept = again
+      seconds = min(seconds, 2.0 * task.mean + again)
+    if open_:
+      time.sleep(slept)
     return Reply(
       chr(FIRST + 1) * SAID,
       rewards=rewards,
@@ -78,12 +89,32 @@ class Sleeps(Environment):
       info={SECONDS: seconds},
     )
 
+  def _drawn(self, action):
+    """The generator of a step, which is then counted."""
+    own = random.Random(zlib.crc32(f'{self._seed} {action}'.encode()))
+    if self._left < 0:
+      self._left = own.randint(1, self._task.turns)
+    self._left -= 1
+    return own
+
+  def _is_first(self, action):
+    """Returns whether no process has made this step before."""
+    step = f'{self._seed} {self._left} {action}'.encode()
+    try:
+      with open(f'{self._task.gate}_{zlib.crc32(step)}', 'x', encoding='utf-8'):
+        return True
+    except FileExistsError:
+      return False
+
 
 @dataclasses.dataclass(frozen=True)
 class Slow(EnvironmentTask):
   """Environments whose steps take `mean` seconds in the mean, see latency.
 
   gate: a file without which they take no time; '': they always do.
+  hedged: a step that takes two means is made once more, and then takes another
+  time; it needs a gate, beside which steps are marked. The seconds in an info
+  are those until the first answer of both.
   """
 
   turns: int = 5
@@ -91,7 +122,13 @@ class Slow(EnvironmentTask):
   mean: float = 0.1
   letters: int = 510
   gate: str = ''
-  traits = TaskTraits(global_random=False)
+  hedged: bool = False
+
+  @property
+  def traits(self) -> TaskTraits:
+    """Episodes draw from their own generators."""
+    again = self.hedged
+    return TaskTraits(global_random=False, stateless=again, pure=again)
 
   @property
   def alphabet(self) -> str:
@@ -121,14 +158,30 @@ class Way(NamedTuple):
     return 0 if self.policy is None else self.policy.staleness
 
 
-def in_slots(staleness: int, **rollout: Any) -> Way:
+def in_slots(staleness: int, hedged: bool = False, **rollout: Any) -> Way:
   """Slots in the fixed order, or what else fields of the rollout say."""
-  policy = Policy(rollout.get('order', 'fixed'), staleness)
+  policy = Policy(rollout.get('order', 'fixed'), staleness, hedged)
   given = {'episodes': 'slots', 'staleness': staleness, **rollout}
   return Way(policy.name, given, policy)
 
 
 IN_STEP = Way('lockstep', {})
+
+
+def named(text: str) -> Way:
+  """The way of slots with the name of its policy, as 'arrival K=3'.
+
+  Raises: ValueError for another text.
+  """
+  known = re.fullmatch(r'(fixed|arrival) K=(\d)( hedged)?', text)
+  if known is None:
+    raise ValueError(
+      f'{text!r} is not a way of playing, as fixed K=0, arrival K=3 or '
+      'fixed K=1 hedged'
+    )
+  order, staleness, hedged = known.groups()
+  more = {} if order == 'fixed' else {'order': order}
+  return in_slots(int(staleness), hedged is not None, **more)
 
 
 class Timed(Trainer):
@@ -217,7 +270,8 @@ def played(
   last = before + updates
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder)
-    task = dataclasses.replace(task, gate=str(path / 'gate'))
+    hedged = way.policy is not None and way.policy.hedged
+    task = dataclasses.replace(task, gate=str(path / 'gate'), hedged=hedged)
     config = configuration(cfg, load, task, way, last)
     trainer = Timed(config, str(path / 'run'))
     trainer.gate, trainer.opens = path / 'gate', before - way.staleness
@@ -257,10 +311,13 @@ def measured(
     run = played(cfg, load, task, way, before, updates, kept)
     if data is None:  # of turns in step, which start no more than they train
       data = drawn(load, run.rows, kind, mean)
+    own = data
+    if way.policy is not None and way.policy.hedged:
+      own = drawn(load, run.rows, kind, mean, hedged=True)
     cell = cell_of(run, load, way)
     found[way.name] = {
       'measured': _shares(run),
-      'simulated': _simulated(cell, load, data, run, way.policy),
+      'simulated': _simulated(cell, load, own, run, way.policy),
       'cell': dataclasses.asdict(cell),
       'turns_per_call': mean / (load.tokens * cell.base),
     }
@@ -274,10 +331,16 @@ def measured(
   return found
 
 
-def drawn(load: Load, rows: Sequence[Any], kind: str, mean: float) -> Data:
+def drawn(
+  load: Load,
+  rows: Sequence[Any],
+  kind: str,
+  mean: float,
+  hedged: bool = False,
+) -> Data:
   """The episodes of a run, in the order of their serials, and more of them."""
   count = len(rows) + 8 * load.rows
-  data = simulation.draw(load, count, kind, mean, False)
+  data = simulation.draw(load, count, kind, mean, hedged)
   for n, row in enumerate(rows):
     turns = row['turns']
     data.turns[n] = len(turns)
@@ -293,8 +356,8 @@ def drawn(load: Load, rows: Sequence[Any], kind: str, mean: float) -> Data:
 def cell_of(run: Played, load: Load, way: Way) -> Cell:
   """The seconds of steps and tokens in a run.
 
-  In slots a step takes the same time for few rows as for all: it is the median
-  of bursts before which nothing was fed. Feeding is what the others take more.
+  In slots steps are those of bursts before which nothing was fed, see
+  `step_cost`. Feeding is what the others take more.
   """
   start, end = run.window
   spans = [s for s in run.spans if start <= s.start and s.end <= end]
@@ -316,11 +379,35 @@ def cell_of(run: Played, load: Load, way: Way) -> Cell:
   fed = [s for s in bursts if s.args['observations']]
   plain = [s for s in bursts if not s.args['observations']]
   each = [s.seconds / s.args['steps'] for s in plain or fed]
-  step = float(np.median(each)) if plain else min(each)
-  more = sum(s.seconds - step * s.args['steps'] for s in fed)
+  base, row = min(each), 0.0
+  if plain:
+    base, row = step_cost([s.args['rows'] for s in plain], each)
+  more = sum(
+    s.seconds - (base + row * s.args['rows']) * s.args['steps'] for s in fed
+  )
   count = sum(s.args['observations'] for s in fed)
   feed = max(0.0, more / (max(count, 1) * SAID))
-  return Cell(step, 0.0, feed, train)
+  return Cell(base, row, feed, train)
+
+
+def step_cost(
+  rows: Sequence[int], seconds: Sequence[float]
+) -> tuple[float, float]:
+  """Seconds (of a step, of each of its rows more); neither is negative.
+
+  A line through the medians of the bursts with fewer rows and with more.
+  """
+  rows_X, seconds_X = np.array(rows), np.array(seconds)
+  many_X = rows_X > np.median(rows_X)
+  if not many_X.any():
+    return float(np.median(seconds_X)), 0.0
+  few, many = (
+    (rows_X[own_X].mean(), np.median(seconds_X[own_X]))
+    for own_X in (~many_X, many_X)
+  )
+  row = max(0.0, (many[1] - few[1]) / (many[0] - few[0]))
+  row = min(row, few[1] / few[0])  # or the step would begin below 0
+  return float(few[1] - row * few[0]), float(row)
 
 
 def _shares(run):

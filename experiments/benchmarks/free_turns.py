@@ -216,7 +216,7 @@ def latency(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
     'ratio': float(np.median(ratios)),
     'interval': [min(ratios), max(ratios)],
     'host_share': float(np.median(hosts)),
-    'programs': 2 + len(programs.widths),  # begin, feed; a sample each
+    'programs': 1 + len(programs.feeds) + len(programs.widths),
   }
 
 

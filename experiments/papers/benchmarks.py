@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from experiments.papers.recipe import DataSource
+from experiments.papers.recipe import ByHand, DataSource
 
 _SIMPLERL = 'cf1c7858bfc145a27aa733e75d930d34f0d318a6'
 _DISCO = 'bd2b078129347a87c10fbb64df12ed50dce59947'
@@ -104,6 +104,40 @@ GSM8K = _simplerl(
 )
 AIME25 = _disco('aime25', 'aime25', 30)
 AMC83 = _disco('amc83', 'amc', 83)
+# Its answers are options; answerKey is one of their labels, A or 1.
+ARC_CHALLENGE = DataSource(
+  name='arc_challenge',
+  repository='hf:allenai/ai2_arc',
+  revision='main',
+  path='ARC-Challenge/test-00000-of-00001.parquet',
+  columns=('question', 'choices', 'choices.text', 'choices.label', 'answerKey'),
+  rows=1172,
+  question='',
+  answer='',
+  keep=('question', 'choices', 'answerKey'),
+  repeats=True,
+  licence='CC BY-SA 4.0',
+)
+ARC_FIELDS = {
+  'options': 'choices.text',
+  'labels': 'choices.label',
+  'gold': 'answerKey',
+}
+ARC_BY_HAND = tuple(
+  ByHand(
+    row={
+      'question': question,
+      'choices': {'text': options, 'label': labels},
+      'answerKey': key,
+    }
+  )
+  for question, options, labels, key in (
+    ('What is ice?', ['water', 'sand', 'wood', 'air'], list('ABCD'), 'A'),
+    ('What do cows eat?', ['iron', 'grass', 'glass'], list('123'), '2'),
+    ('What is hot?', ['snow', 'ice', 'fire', 'fog'], list('ABCD'), 'C'),
+    ('What can fly?', ['a bird', 'a stone', 'a tree'], list('ABC'), 'A'),
+  )
+)
 # Around each problem of DAPO-Math-17k.
 DAPO_BEFORE = (
   'Solve the following math problem step by step. The last line of your '

@@ -10,6 +10,8 @@ there as a whole or not at all: it is written beside its place and then moved.
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -17,6 +19,7 @@ import pathlib
 import subprocess
 import tempfile
 from typing import Any
+import uuid
 
 from experiments.papers.recipe import FOLDER, DataSource, Recipe
 from rl_jax.tasks import answers
@@ -25,6 +28,7 @@ from rl_jax.tasks.sources import BadRowError
 
 _MAX_ROW_BYTES = 10_000_000
 _POINTER = b'version https://git-lfs'
+_BESIDE = '.part'  # files that are being written
 # Of fields that a manifest of an earlier version may lack.
 _DEFAULTS = {
   field.name: field.default
@@ -73,7 +77,8 @@ def prepare(source: DataSource, folder: str = FOLDER) -> dict[str, Any]:
   if source.sha256 and digest != source.sha256:
     raise ValueError(
       f'{where.raw} has the SHA-256 {digest}, expected {source.sha256}: it is '
-      f'not {source.path} of {source.repository} at {source.revision}'
+      f'not {source.path} of {source.repository} at {source.revision}; '
+      'remove it to fetch it again'
     )
   counts = _convert(source, where)
   manifest = {
@@ -247,20 +252,33 @@ def sha256(path: str) -> str:
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[Any]:
-  """A file that takes the place of `path` if nothing is raised."""
-  os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
-  descriptor, beside = tempfile.mkstemp(
-    dir=os.path.dirname(path) or '.', prefix=f'.{os.path.basename(path)}.'
-  )
+  """A file that takes the place of `path` if nothing is raised.
+
+  What a process that was killed has left beside the place is removed.
+  """
+  folder, name = os.path.dirname(path) or '.', os.path.basename(path)
+  os.makedirs(folder, exist_ok=True)
+  for left in pathlib.Path(folder).glob(f'.{glob.escape(name)}.*{_BESIDE}'):
+    _remove_unless_written(left)
+  beside = os.path.join(folder, f'.{name}.{uuid.uuid4().hex}{_BESIDE}')
   try:
-    with os.fdopen(descriptor, 'wb') as file:
+    with open(beside, 'xb') as file:
+      with contextlib.suppress(OSError):  # some file systems have no locks
+        fcntl.flock(file, fcntl.LOCK_EX)
       yield file
       file.flush()
       os.fsync(file.fileno())
-    os.replace(beside, path)
+      os.replace(beside, path)
   except BaseException:
-    os.unlink(beside)
+    pathlib.Path(beside).unlink(missing_ok=True)
     raise
+
+
+def _remove_unless_written(path):
+  """Removes a file that no living process has locked."""
+  with contextlib.suppress(OSError), open(path, 'rb') as file:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    path.unlink()
 
 
 def fetch(source: DataSource, path: str) -> str:

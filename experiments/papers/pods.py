@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 import dataclasses
-import hashlib
 import importlib.metadata
 import json
 import math
@@ -16,6 +15,7 @@ from experiments.flags import configuration
 from experiments.papers import data_files
 from experiments.papers import recipe as recipe_lib
 from rl_jax import config as config_lib
+from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
 from rl_jax.planning import abstract_run, memory_plan, roofline, targets
 from rl_jax.runs import policy as policy_lib
@@ -61,7 +61,10 @@ def on(config: ExperimentConfig, devices: int) -> ExperimentConfig:
 
 
 def shapes(config: ExperimentConfig) -> str:
-  """A short digest that rows share whose programs have the same shapes."""
+  """A short digest that rows share whose programs have the same shapes.
+
+  A new field with a default, of any of the classes, leaves it as it is.
+  """
   rollout, model = config.rollout, config.model
   described = (
     *(model.config, model.compute_dtype, model.remat, model.lora_rank),
@@ -71,7 +74,7 @@ def shapes(config: ExperimentConfig) -> str:
     sorted(map(str, config.method.needs())),
     type(config.method.rollout).__name__,
   )
-  return hashlib.sha256(repr(described).encode()).hexdigest()[:12]
+  return serialization.digest(described)
 
 
 def planned(config: ExperimentConfig, target: targets.Target) -> dict[str, Any]:

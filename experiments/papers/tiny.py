@@ -102,8 +102,8 @@ GAME = {
 _FILES = ('.sources', '.path', '.functions', '.folder')
 _OF_ROWS = {
   *('model.path', 'rollout.group_size', 'model.lora_rank'),
+  *('rollout.round_prompts', 'rollout.recorded_prompts'),
   *('update.minibatch_rows', 'update.microbatch_rows'),
-  'rollout.round_prompts',
 }
 
 

@@ -48,6 +48,8 @@ def cells(
       else '-'
       for column in recipe.columns
     ]
+    if name in recipe.left_out and {*printed} == {'-'}:
+      continue  # a list has it with the reason
     if name not in recipe.rows:
       why = 'left out' if name in recipe.left_out else 'reference'
       if name in recipe.measured:

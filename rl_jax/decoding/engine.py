@@ -22,6 +22,7 @@ from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.slot_engine import SlotPrograms, make_programs
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import transformer
+from rl_jax.models.gradient_norms import embedding_norms
 from rl_jax.runtime import compilation, layout, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
@@ -31,6 +32,7 @@ from rl_jax.runtime.platform import Platform
 class EngineConfig:
   """The settings of an engine's calls; slots and cache_tokens: see generate.
 
+  cache_tokens of episodes: see slot_decode.places_of_shard.
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
   turns: limits of episodes; None: there are none. free_turns: their rows do not
@@ -73,6 +75,7 @@ class Engine:
   variant: (further transforms, new_tokens, group_size) -> the engine with them
     after its own; the others as in EngineConfig, None: as they are.
   drafts: what speculative decoding keeps from call to call.
+  norms: jitted; (params, traj) -> norms of gradients by the embeddings [B].
   """
 
   start: Callable
@@ -86,6 +89,7 @@ class Engine:
   opponents: Any = None
   variant: Any = None
   slots: SlotPrograms | None = None
+  norms: Any = None
 
 
 def make_engine(
@@ -131,7 +135,9 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
 
   episodes, free = {}, None
   if config.turns is not None and config.free_turns:
-    free = make_programs(model, sampling, config.turns, mesh, config.slots)
+    free = make_programs(
+      model, sampling, config.turns, mesh, config.slots, config.cache_tokens
+    )
   if config.turns is not None:
     episodes = _episodes(model, sampling, config.turns, mesh)
   return Engine(
@@ -141,8 +147,15 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
     variant=variant,
     drafts=drafts,
     slots=free,
+    norms=_make_norms(model),
     **episodes,
   )
+
+
+@functools.cache
+def _make_norms(model):
+  """One program for all engines of a model."""
+  return jax.jit(functools.partial(embedding_norms, model))
 
 
 def on_own_mesh(engine: Engine) -> Engine:
@@ -161,7 +174,13 @@ def on_own_mesh(engine: Engine) -> Engine:
       key = processes.put(key, mesh_lib.replicated(mesh))
       return engine.generate(params, traj=traj, key=key)
 
-  return dataclasses.replace(engine, start=start, generate=generate)
+  def norms(params, traj):
+    with jax.set_mesh(mesh):
+      return engine.norms(params, traj)
+
+  return dataclasses.replace(
+    engine, start=start, generate=generate, norms=norms
+  )
 
 
 def _make_generate(model, sampling, config, mesh, draft_shape, drafts):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from rl_jax.checks import check_fields, ranged
 from rl_jax.decoding.rounding import TRAINER
 from rl_jax.decoding.stop import Stop
+from rl_jax.models.products import row_sums
 from rl_jax.pieces.logits.transforms import (
   apply_transforms,
   policy_names,
@@ -162,7 +163,8 @@ class _Masses(NamedTuple):
 def _masses(logits_BKC: Array, platform: Platform) -> _Masses:
   if not reads_once(platform):
     peak_B = logits_BKC.max(axis=(1, 2))
-    mass_BK = jnp.exp(logits_BKC - peak_B[:, None, None]).sum(axis=-1)
+    masses_BKC = jnp.exp(logits_BKC - peak_B[:, None, None])
+    mass_BK = row_sums(masses_BKC, platform.steady_sums)
     return _Masses(peak_B, mass_BK, None)
   top_BK, sum_BK = lax.reduce(
     (logits_BKC, jnp.ones_like(logits_BKC)),

@@ -1,7 +1,8 @@
 """Episodes whose rows do not wait for each other: two programs of fixed shape.
 
-A table on the device has the tokens of all rows, and their keys and values. A
-call works on some of them, which the host has chosen, in as many slots:
+A table on the device has the tokens of all rows, and keys and values of as many
+as its cache has places for. A call works on some of them, which the host has
+chosen, in as many slots:
 
   feed    puts observations after the tokens of these rows and feeds them, in
           chunks that begin where the observation of a row does
@@ -10,14 +11,17 @@ call works on some of them, which the host has chosen, in as many slots:
 
 What a row computes depends on its own tokens and on the number of slots, never
 on when it is chosen or with which others, and what it draws depends only on
-counters. So shapes are fixed and the order is free. Whether another number of
-slots computes the same bits is found out at the start (slot_engine).
+counters. So shapes are fixed and the order is free. Whether other numbers of
+slots compute the same bits, so that calls with few rows may be narrower, is
+found out at the start (slot_engine). What a place holds may be copied to the
+host and back (`kept`, `returned`), which changes no bit.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from flax import struct
+import jax
 from jax import lax
 import jax.numpy as jnp
 import numpy as np
@@ -37,8 +41,8 @@ class Table(struct.PyTreeNode, kw_only=True):
   """All rows between two calls.
 
   step: the token that a row gets next; all before the last one have been fed.
-  caches: of the policy and of others that transforms read, in order of rows.
-  num_prompts: of all rows.
+  caches: of the policy and of others that transforms read; their contexts are
+  those of all rows, the others those of places. num_prompts: of all rows.
   """
 
   rows: Rows
@@ -51,10 +55,11 @@ class Chosen(struct.PyTreeNode, kw_only=True):
   """The rows of a call; those that are not live only fill its slots.
 
   row: different rows, all in order if there are as many; of a shard its own
-  numbers.
+  numbers. place: that they have in the caches.
   """
 
   row_V: Array
+  place_V: Array
   live_V: Array
 
 
@@ -84,8 +89,8 @@ class Drawn(NamedTuple):
 
 # What host and device tell each other in a call is one int32 array with a line
 # a slot, as each array costs a transfer. Its columns, before ids:
-_SAID = ('row', 'live', 'length', 'forget')  # of `feed`
-_CHOSEN = ('row', 'steps')  # of `sample`; no steps: the row is not live
+_SAID = ('row', 'place', 'live', 'length', 'forget')  # of `feed`
+_CHOSEN = ('row', 'place', 'steps')  # of `sample`; no steps: it is not live
 _DRAWN = ('count', 'finished', 'going')  # of results
 
 
@@ -94,10 +99,24 @@ def columns(most: int) -> tuple[int, int]:
   return len(_SAID) + most, len(_CHOSEN)
 
 
-def for_feed(row_V: np.ndarray, live_V: np.ndarray, most: int) -> np.ndarray:
+def places_of_shard(
+  rows: int, tokens: int, cache_tokens: int | None, shards: int
+) -> int:
+  """Rows that the cache of a shard has places for; rows: all of the shard.
+
+  tokens: of a row. cache_tokens: of all shards; None: all rows have a place.
+  """
+  if cache_tokens is None:
+    return rows
+  return min(rows, max(1, cache_tokens // shards // tokens))
+
+
+def for_feed(
+  row_V: np.ndarray, place_V: np.ndarray, live_V: np.ndarray, most: int
+) -> np.ndarray:
   """The array of `feed`, in which nothing is said yet; most: see columns."""
   said_VX: np.ndarray = np.zeros((len(row_V), columns(most)[0]), np.int32)
-  said_VX[:, 0], said_VX[:, 1] = row_V, live_V
+  said_VX[:, 0], said_VX[:, 1], said_VX[:, 2] = row_V, place_V, live_V
   return said_VX
 
 
@@ -105,13 +124,15 @@ def say(
   said_VX: np.ndarray, slot: int, ids: Sequence[int], forget: bool
 ) -> None:
   """Writes the observation of a slot into the array of `feed`."""
-  said_VX[slot, 2:4] = len(ids), forget
+  said_VX[slot, 3:5] = len(ids), forget
   said_VX[slot, len(_SAID) : len(_SAID) + len(ids)] = ids
 
 
-def for_sample(row_V: np.ndarray, live_V: np.ndarray, steps: int) -> np.ndarray:
+def for_sample(
+  row_V: np.ndarray, place_V: np.ndarray, live_V: np.ndarray, steps: int
+) -> np.ndarray:
   """The array of `sample`; steps: see there."""
-  return np.stack([row_V, live_V * steps], axis=1).astype(np.int32)
+  return np.stack([row_V, place_V, live_V * steps], axis=1).astype(np.int32)
 
 
 def read(drawn_VX: np.ndarray) -> Drawn:
@@ -133,25 +154,33 @@ def begin(
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
   turn_tokens: int,
+  cache_tokens: int | None = None,
   acting_B: Array | None = None,
 ) -> tuple[Any, Table, Array]:
   """(weights for the calls, the table, the first token of each empty row).
 
-  acting: rows that have a first token, None: all; the others wait for their
-  first observation, which must not be empty.
+  cache_tokens: see places_of_shard; the first places are those of the first
+  rows. acting: rows that have a first token, None: all; the others wait for
+  their first observation, which must not be empty.
   """
   rows = turn_decode.first_rows(traj, key, sampling, turn_tokens, acting_B)
   weights, prompts = turn_decode.prefilled(params, traj, cfg, sampling)
+  shards = layout.parts(traj.num_prompts, 'sampled_rows')
 
   def shard(weights, sampling, prompts, rows):
     playing = turn_decode.started(
       weights, cfg, sampling, prompts, rows, traj.num_prompts
     )
     row_B = playing.row_W
+    total, tokens = playing.rows.response_BT.shape
+    places = places_of_shard(total, tokens, cache_tokens, shards)
     return Table(
       rows=playing.rows,
       step_B=playing.step_W,
-      caches=playing.caches,
+      caches=tuple(
+        cache.take(jnp.arange(places)).replace(context_B=cache.context_B)
+        for cache in playing.caches
+      ),
       num_prompts=traj.num_prompts,
     ), _drawn(playing.rows, row_B, jnp.zeros_like(row_B), playing.step_W, 1)
 
@@ -174,8 +203,8 @@ def feed(
   """
 
   def shard(weights, table, said_VX):
-    row_V, live_V, length_V, forget_V = said_VX[:, : len(_SAID)].T
-    chosen = Chosen(row_V=row_V, live_V=live_V > 0)
+    row_V, place_V, live_V, length_V, forget_V = said_VX[:, : len(_SAID)].T
+    chosen = Chosen(row_V=row_V, place_V=place_V, live_V=live_V > 0)
     said = Observed(
       ids_VO=said_VX[:, len(_SAID) :], length_V=length_V, forget_V=forget_V > 0
     )
@@ -190,7 +219,7 @@ def feed(
       return turn_decode.fed(weights, cfg, p, count_V, chunk)
 
     playing = lax.while_loop(lambda p: (known(p) > 0).any(), some, playing)
-    return _put_back(table, playing)
+    return _put_back(table, playing, chosen)
 
   by_rows = layout.by_rows(shard, (False, True, True), table.num_prompts)
   return by_rows(weights, table, said_VX)
@@ -199,7 +228,7 @@ def feed(
 def sample(
   weights: Any,
   table: Table,
-  chosen_V2: Array,
+  chosen_V3: Array,
   *,
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
@@ -212,12 +241,12 @@ def sample(
   rows continue. So the numbers of steps may differ, and the program does not.
   """
 
-  def shard(weights, sampling, table, chosen_V2):
-    row_V, steps_V = chosen_V2.T
-    chosen = Chosen(row_V=row_V, live_V=steps_V > 0)
+  def shard(weights, sampling, table, chosen_V3):
+    row_V, place_V, steps_V = chosen_V3.T
+    chosen = Chosen(row_V=row_V, place_V=place_V, live_V=steps_V > 0)
     most = jnp.minimum(steps_V.max(), longest)
     playing = _taken(table, chosen)
-    before_V = playing.step_W
+    row_V, before_V = playing.rows_of_slots, playing.step_W
     decoder = turn_decode.decoder_of_turns(
       weights, cfg, sampling, *table.rows.response_BT.shape
     )
@@ -228,21 +257,56 @@ def sample(
       return going_V & chosen.live_V
 
     def one(carried):
-      i, p = carried
-      return i + 1, turn_decode.advanced(decoder, p, going(p))
+      i, going_V, p = carried
+      p = turn_decode.advanced(decoder, p, going_V)
+      return i + 1, going(p), p
 
     def lasts(carried):
-      i, p = carried
-      going_V = going(p)
+      i, going_V, _ = carried
       all_go_on = (going_V == chosen.live_V).all()
       return (i < most) & going_V.any() & ((i < BURST) | all_go_on)
 
-    _, playing = lax.while_loop(lasts, one, (jnp.int32(0), playing))
+    first = jnp.int32(0), going(playing), playing
+    *_, playing = lax.while_loop(lasts, one, first)
     drawn_VX = _drawn(playing.rows, row_V, before_V, playing.step_W, longest)
-    return _put_back(table, playing), drawn_VX
+    return _put_back(table, playing, chosen), drawn_VX
 
   by_rows = layout.by_rows(shard, (False, False, True, True), table.num_prompts)
-  return by_rows(weights, sampling, table, chosen_V2)
+  return by_rows(weights, sampling, table, chosen_V3)
+
+
+def kept(table: Table, place_S: Array) -> Any:
+  """Keys and values of a place of each shard."""
+
+  def shard(table, place_S):
+    found = [cache.take(place_S) for cache in table.caches]
+    return [(cache.k_BJKT, cache.v_BJTK) for cache in found]
+
+  by_rows = layout.by_rows(shard, (True, True), table.num_prompts)
+  return by_rows(table, place_S)
+
+
+def returned(table: Table, place_S: Array, keys: Any) -> Table:
+  """The table with keys and values in a place of each shard.
+
+  A place past the last one is none.
+  """
+
+  def shard(table, place_S, keys):
+    def put(x, new):
+      return x.at[place_S].set(new, mode='drop')
+
+    caches = tuple(
+      cache.replace(
+        k_BJKT=jax.tree.map(put, cache.k_BJKT, k),
+        v_BJTK=jax.tree.map(put, cache.v_BJTK, v),
+      )
+      for cache, (k, v) in zip(table.caches, keys, strict=True)
+    )
+    return table.replace(caches=caches)
+
+  by_rows = layout.by_rows(shard, (True, True, True), table.num_prompts)
+  return by_rows(table, place_S, keys)
 
 
 def _observed(table, chosen, said, turn_tokens):
@@ -298,8 +362,7 @@ def _taken(table, chosen):
   if row_V.shape[0] == total:
     row_V, caches = every_B, table.caches
   else:
-    found = slots.taken(table.caches, every_B, row_V, total)
-    caches = cast(tuple[models.RowCache, ...], found)
+    caches = _caches_of(table, chosen)
   return turn_decode.Playing(
     rows=table.rows,
     row_W=row_V,
@@ -309,20 +372,35 @@ def _taken(table, chosen):
   )
 
 
-def _put_back(table, playing):
+def _caches_of(table, chosen):
+  """The caches of the chosen rows, with the prompts as slots.taken has them."""
+  total, row_V = table.step_B.shape[0], chosen.row_V
+  found = [
+    cache.take(chosen.place_V).replace(context_B=cache.context_B[row_V])
+    for cache in table.caches
+  ]
+  if not slots.shares_prompts(total, row_V.shape[0]):
+    group_V = row_V // (total // found[0].prompt.num_prompts)
+    found = [c.replace(prompt=c.prompt.take(group_V)) for c in found]
+  return tuple(found)
+
+
+def _put_back(table, playing, chosen):
   """The table with what the slots have now."""
-  row_V = playing.row_W
+  row_V, place_V = playing.row_W, chosen.place_V
   if row_V.shape[0] == table.step_B.shape[0]:
     return table.replace(
       rows=playing.rows, step_B=playing.step_W, caches=playing.caches
     )
 
-  def put(x_B, value_V):
-    return x_B.at[row_V].set(value_V, unique_indices=True)
+  def put(x, value_V):
+    return x.at[place_V].set(value_V, unique_indices=True)
 
   def put_all(x, value):
     pairs = zip(x, value, strict=True)
     return tuple(tuple(map(put, *pair)) for pair in pairs)
+
+  step_B = table.step_B.at[row_V].set(playing.step_W, unique_indices=True)
 
   caches = tuple(
     cache.replace(
@@ -331,6 +409,4 @@ def _put_back(table, playing):
     )
     for cache, own in zip(table.caches, playing.caches, strict=True)
   )
-  return table.replace(
-    rows=playing.rows, step_B=put(table.step_B, playing.step_W), caches=caches
-  )
+  return table.replace(rows=playing.rows, step_B=step_B, caches=caches)

@@ -19,6 +19,7 @@ from absl import logging
 from etils import epath
 
 from rl_jax.episodes.schedule import Close, Rule
+from rl_jax.runtime import processes
 from rl_jax.verification import journal_lines
 
 FILE = 'closings.jsonl'
@@ -59,10 +60,11 @@ class ClosingJournal:
   def add(self, close: Close, rule: Rule) -> None:
     """Puts a closing on the disk; its update may start then.
 
+    Process 0 does: the update of the others waits for it.
     A line that cannot be written is a warning: only a run that is killed before
     its next checkpoint continues in another way.
     """
-    if self.path is None:
+    if self.path is None or not processes.is_main():
       return
     line = {
       'closing': close.update,

@@ -21,6 +21,7 @@ from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.stop import Stop
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.episodes import beginnings, timeline
+from rl_jax.episodes.calls import Request
 from rl_jax.episodes.journal import Kept, NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Partners
 from rl_jax.episodes.players import Episode, Player, episode_metrics
@@ -34,6 +35,7 @@ from rl_jax.runtime import processes
 from rl_jax.tasks import base
 from rl_jax.tasks.base import Example
 from rl_jax.tasks.environments.base import (
+  Ask,
   Opened,
   seed_of,
 )
@@ -137,8 +139,17 @@ class EpisodeRunner(Journaled):
     self._live_B: np.ndarray | None = None  # that take part; None: all
     self._seconds = 0.0
     self._counted = UnweightedRewardWarning()
-    self.activity = timeline.Activity()
+    self.activity = timeline.Activity(self.tools_of)
     journal.heard = self.activity.answered
+
+  def tools_of(self, request: Request) -> tuple[str, ...]:
+    """Names of the tools that a step calls; of a question its partner."""
+    payload = request.payload
+    if isinstance(payload, Ask):
+      return (payload.partner,)
+    if payload is None or not payload.actions:
+      return ()
+    return self._task.tools_in(payload.example, payload.actions[-1])
 
   def open(self, examples: Sequence[Example], kept: Kept) -> list[Opened]:
     """The examples with their first observations; see `beginnings`."""
@@ -272,13 +283,16 @@ class EpisodeRunner(Journaled):
     if len(counted) <= share * len(rows):
       return
     first, (kind, detail) = next(iter(counted.items()))
-    hosts = processes.gather(socket.gethostname())
-    host = hosts[first * len(hosts) // len(self._records)]
+    host = processes.gather(socket.gethostname())[self._process_of(first)]
     raise RuntimeError(
       f'{type(self._task).__name__}: {len(counted)} of {len(rows)} episodes of '
       f'a round have failed, more than verifier.failed_share = {share}; the '
       f'first is row {first} on host {host}, {kind}: {detail}'
     )
+
+  def _process_of(self, row: int) -> int:
+    """The process that has played a row of the last round."""
+    return row * processes.count() // len(self._records)
 
   def _takes_part(self, row):
     return self._live_B is None or self._live_B[row]

@@ -9,6 +9,10 @@ step (episodes). In a game the rows of the players that wait hold no slot.
 While a burst runs the host hears answers and starts to feed them. The next
 burst starts before the first one has been read if there are rows for it that
 do not wait for its results: those of another game, or more than have slots.
+
+Each of several processes calls for the rows of its own devices. All start the
+same programs, cycle by cycle (agreed), so that none waits for another one's
+calls, and what was answered is exchanged when a batch closes.
 """
 
 import collections
@@ -24,19 +28,21 @@ from absl import logging
 import jax
 import numpy as np
 
+from rl_jax.decoding.cache_places import HostCache
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_decode import BURST, LONGEST
 from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
-from rl_jax.episodes import partners, questions, timeline
+from rl_jax.episodes import agreed, partners, questions, timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
-from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.episodes import EpisodeRunner, gathered
 from rl_jax.episodes.partners import QUESTIONS
 from rl_jax.episodes.players import Player
 from rl_jax.episodes.questions import Questions
 from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
+from rl_jax.runtime import processes
 from rl_jax.tasks.environments.base import Opened
 from rl_jax.types import Trajectories
 
@@ -44,24 +50,36 @@ OPEN = 'open_episodes'  # in the JSON object of checkpoints
 WORTH_A_LINE = 1.0  # seconds of waiting that the log mentions
 ACTION_SHOWN = 80  # characters
 GLANCE = 0.001  # seconds of a wait for answers while a burst runs
+PAUSE = 0.005  # of a process that knows of nothing to sample anywhere
 
 
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  In one process. closings: of batches whose groups depend on time.
+  Of several processes each plays its own rows; these ask no partners.
+  closings: of batches whose groups depend on time. host_tokens: of rows that
+  wait without a place in the cache, in the memory of the host.
   """
 
   def __init__(
-    self, *args: Any, closings: ClosingJournal | None = None, **kwargs: Any
+    self,
+    *args: Any,
+    closings: ClosingJournal | None = None,
+    host_tokens: int = 0,
+    **kwargs: Any,
   ):
     super().__init__(*args, **kwargs)
+    self.host_cache = HostCache(host_tokens)
     self.closings = closings or ClosingJournal()
     self._questions = Questions(self._partners, self._journal)
     self._games: dict[int, Game] = {}  # that are played, by number
     # Bursts that may run, in the order in which they were started.
     self._flying: collections.deque[tuple[Game, Burst]] = collections.deque()
     self._longest = Wait()  # for a call, since the last batch
+    self._pause: float | None = None  # since when nothing could be sampled
+    self._marks: list[list[list[int]]] = []  # of `_records`, see Row
+    self._here: dict[int, Player] = {}  # of `_records`, by place
+    self._owners: list[int] = []  # of `_records`: the process
 
   def play(
     self,
@@ -99,20 +117,23 @@ class SlotRunner(EpisodeRunner):
     (players,) = self._seated(examples, traj.group_size, own, 1)
     played = range(len(examples)) if groups is None else groups
     rows = []
-    for place, player in enumerate(players):
+    for place, player in zip(range(own.start, own.stop), players, strict=True):
       group = place // traj.group_size
       row = Row(place, player, examples[group], over=group not in played)
       row.acting = self._begins(row)
       rows.append(row)
     acting_B = None
     if self._players > 1:
-      acting_B = np.array([row.acting for row in rows])
+      acting_B = np.array(gathered([row.acting for row in rows]))
     most = self.most_observed(traj.response_BT.shape[1])
     engine.slots.settle(params, traj, key, most, acting_B)
     self.activity.works()
-    slots = RunningSlots(engine.slots, params, traj, key, most, acting_B)
+    slots = RunningSlots(
+      engine.slots, params, traj, key, most, acting_B, self.host_cache
+    )
     number = self._journal.stream(self._rounds)
-    game = Game(self, slots, rows, Round(number, engine, traj, examples))
+    round_ = Round(number, engine, traj, examples)
+    game = Game(self, slots, rows, round_, played)
     self._games[number] = game
     self._flying.append((game, slots.first))
     game.begin(self._journal)
@@ -135,8 +156,12 @@ class SlotRunner(EpisodeRunner):
   def go_on(self, games: Sequence['Game']) -> None:
     """Hears what has been answered, starts bursts, and takes the oldest one.
 
-    Without a row that can sample it asks partners, or waits for an answer.
+    Without a row that can sample it asks partners, or waits for an answer. Of
+    several processes all call it together, with the same games.
     """
+    if processes.count() > 1:
+      self._cycle(games)
+      return
     heard = self._hear_all()
     if self._questions.full:
       self._ask_partners()
@@ -151,11 +176,31 @@ class SlotRunner(EpisodeRunner):
     elif not heard:
       self._wait()
 
+  def _cycle(self, games):
+    """The programs that all processes start, whoever has answers for them."""
+    self._hear_all()
+    calm = all(game.agreed.calm for game in games)
+    steps = LONGEST if calm and not self.waits else BURST
+    for game in games:
+      self._flying += [(game, burst) for burst in game.join(steps)]
+    if self._flying:
+      self._pause = None
+    else:
+      self._wait(PAUSE)
+    shared = [game.exchanged() for game in games]
+    while self._flying:
+      self._take_burst()
+    for game, states in zip(games, shared, strict=True):
+      game.learn(processes.read(states))
+
   def _take_burst(self):
     """Takes what the oldest burst has drawn, and hears what is answered."""
     game, burst = self._flying[0]
     while self.waits and not burst.ended:
       self._hear(self._journal.poll(GLANCE))
+    if processes.count() == 1:
+      for one in self._games.values():
+        one.feed()  # on the device, while the host takes the burst
     self._flying.popleft()
     found, shown = game.read(burst)
     games = self._games.values()
@@ -163,8 +208,13 @@ class SlotRunner(EpisodeRunner):
     name = 'first tokens' if burst is game.slots.first else 'burst'
     self.activity.worked(name, rests, **shown)
     if name == 'burst':
-      live = sum(one.live for one in games)
-      self.activity.burst(len(found), len(burst.rows), live, self.waits)
+      live = sum(one.live_here for one in games)
+      slots = len(burst.rows) // processes.count()
+      self.activity.burst(len(found), slots, live, self.waits)
+      places = [one.slots.places for one in games]
+      if any(one.limited for one in places):
+        tokens = sum(one.used * one.tokens for one in places)
+        self.activity.cached(tokens, self.host_cache.used)
     game.take({row: one for row, one in found.items() if not one.ended})
     ended = [row for row, one in found.items() if one.ended]
     most = game.slots.fed
@@ -184,14 +234,18 @@ class SlotRunner(EpisodeRunner):
     for answer in answers:
       self._games[answer.request.serial].told(answer)
 
-  def _wait(self):
-    """Hears the next answer, as there is nothing else to do."""
-    started = time.perf_counter()
+  def _wait(self, limit: float | None = None):
+    """Hears the next answer, as there is nothing else to do; limit: seconds."""
+    if self._pause is None:
+      self._pause = time.perf_counter()
     with self.activity.span(timeline.WAITING, 'waits for an answer'):
-      answers = self._journal.poll(None)
-    assert answers, 'a row waits for nothing'
-    waited = Wait(time.perf_counter() - started, answers[-1].request)
+      answers = self._journal.poll(limit)
+    assert answers or limit is not None, 'a row waits for nothing'
+    if not answers:
+      return
+    waited = Wait(time.perf_counter() - self._pause, answers[-1].request)
     self._longest = max(self._longest, waited, key=lambda one: one.seconds)
+    self._pause = None
     self._hear(answers)
 
   @property
@@ -222,7 +276,7 @@ class SlotRunner(EpisodeRunner):
         'episodes waited %.1f s for calls, at most %.1f s without a pause: %s',
         self._seconds,
         self._longest.seconds,
-        named(self._longest.request),
+        self.named(self._longest.request),
       )
     self._longest = Wait()
     self._check_share()
@@ -234,18 +288,51 @@ class SlotRunner(EpisodeRunner):
     self._journal.over(game.round.number)
 
   def _look_at(self, groups):
-    self._rows = [
-      row.player for game, group in groups for row in game.of(group)
+    """Makes groups those of records; all processes then know their rows."""
+    places = [
+      (game, row) for game, group in groups for row in game.places(group)
     ]
-    self._records = [self._record(player) for player in self._rows]
-    self._first, self._live_B = 0, None
+    own = {
+      n: game.rows[x] for n, (game, x) in enumerate(places) if x in game.rows
+    }
+    mine = [[n, self._record(x.player), x.marks] for n, x in own.items()]
+    parts = processes.gather(mine)
+    found = {n: one for part in parts for n, *one in part}
+    self._records = [found[n][0] for n in range(len(places))]
+    self._marks = [found[n][1] for n in range(len(places))]
+    self._owners = [0] * len(places)
+    for process, part in enumerate(parts):
+      for n, *_ in part:
+        self._owners[n] = process
+    self._rows = [row.player for row in own.values()]
+    self._here = dict(zip(own, self._rows, strict=True))
+    self._live_B = None
 
   def _trajectories(self, game):
     """The rows of the game whose groups `_look_at` has seen last."""
-    round_, marks = game.round, (game.turn_BT, game.context_BT)
+    round_ = game.round
+    turn_BT = np.full(round_.traj.response_BT.shape, -1, np.int32)
+    context_BT = np.zeros_like(turn_BT)
+    for row, marks in enumerate(self._marks):
+      for turn, (start, stop, context) in enumerate(marks):
+        turn_BT[row, start:stop] = turn
+        context_BT[row, start:stop] = context
+    marks = (turn_BT, context_BT)
     return self._finished(
       round_.engine, round_.traj, game.slots.table, marks, round_.examples
     )
+
+  def shown(self) -> Callable[[int], dict[str, Any]]:
+    """See EpisodeRunner; rows of a batch may be of several games."""
+    here = self._here
+
+    def of_row(row):
+      return here[row].shown() if row in here else {}
+
+    return of_row
+
+  def _process_of(self, row: int) -> int:
+    return self._owners[row]
 
   def close(self) -> None:
     """See Journaled; closes the file of closings, too."""
@@ -311,6 +398,18 @@ class SlotRunner(EpisodeRunner):
     row.player.act(self._stop.text(np.array(row.ids, np.int32)), row.ids)
     return True
 
+  def named(self, request: Request | None) -> str:
+    """A call as the log names it: kind, prompt, tools and action."""
+    if request is None:
+      return 'no call'
+    payload = request.payload
+    text = f'{request.kind} of the episode of example {payload.example.id}'
+    if not payload.actions:
+      return text
+    tools = ', '.join(self.tools_of(request))
+    text += f', turn {request.turn}' + f', tools {tools}' * bool(tools)
+    return f'{text}, action {payload.actions[-1][:ACTION_SHOWN]!r}'
+
   def asks(self, request: Request) -> Answer | None:
     """The answer to a question, None: `Game.told` hears it later."""
     return self._questions.ask(request)
@@ -343,26 +442,15 @@ class Wait(NamedTuple):
   request: Request | None = None
 
 
-def named(request: Request | None) -> str:
-  """A call as the log names it: its kind, the prompt, and the action."""
-  if request is None:
-    return 'no call'
-  payload = request.payload
-  text = f'{request.kind} of the episode of example {payload.example.id}'
-  if not payload.actions:
-    return text
-  action = payload.actions[-1]
-  return f'{text}, turn {request.turn}, action {action[:ACTION_SHOWN]!r}'
-
-
 @dataclasses.dataclass
 class Row:
   """A row while it is played.
 
   ids: of the open turn. length: of all tokens. start: where the open turn
-  begins, with its observation. acting: its turn is open. ended: the turn has,
-  and is not taken yet. waits: for an answer. asks: for that of a partner.
-  seats: the rows of its episode, by player.
+  begins, with its observation. marks: of each turn that has ended, where it
+  starts and stops, and where what it saw begins. acting: its turn is open.
+  ended: the turn has, and is not taken yet. waits: for an answer. asks: for
+  that of a partner. seats: the rows of its episode, by player.
   """
 
   place: int
@@ -371,7 +459,7 @@ class Row:
   ids: list[int] = dataclasses.field(default_factory=list)
   length: int = 0
   start: int = 0
-  turns: int = 0
+  marks: list[list[int]] = dataclasses.field(default_factory=list)
   context: int = 0
   finished: bool = False
   acting: bool = False
@@ -380,6 +468,11 @@ class Row:
   asks: bool = False
   over: bool = False
   seats: list['Row'] = dataclasses.field(default_factory=list)
+
+  @property
+  def turns(self) -> int:
+    """The turns that have ended."""
+    return len(self.marks)
 
 
 class Round(NamedTuple):
@@ -394,7 +487,7 @@ class Round(NamedTuple):
 class Game:
   """The rows of one round, and where each of them is.
 
-  turn_BT, context_BT: of trajectories, as far as turns have ended.
+  rows: of this process. played: the groups that are.
   """
 
   def __init__(
@@ -403,18 +496,24 @@ class Game:
     slots: RunningSlots,
     rows: list[Row],
     round_: Round,
+    played: Collection[int],
   ):
     self._runner, self._activity = runner, runner.activity
-    self.slots, self.rows, self.round = slots, rows, round_
+    self.slots, self.round = slots, round_
+    self.rows = {row.place: row for row in rows}
     self._submit: Callable[[Request], None]
-    self.live = sum(not row.over for row in rows)
-    self.waits = 0  # rows that wait for an answer
+    # Rows of this process: that are not over, and that wait for an answer.
+    self.live_here = sum(not row.over for row in rows)
+    self.waits = 0
     for row in rows:
       self._first_of(row).seats.append(row)
     for row in rows:
       row.seats = self._first_of(row).seats
     size = round_.traj.group_size
-    self._left = [0 if self.of(g)[0].over else size for g in self.groups]
+    self._left = [size * (group in played) for group in self.groups]
+    self.live = sum(self._left)  # rows that are not over, of all processes
+    over_N = np.array([group not in played for group in self.groups])
+    self.agreed = agreed.Agreed(np.repeat(over_N, size))
     self._ended: list[int] = []  # groups, since `ended`
     self._going: set[int] = set()  # rows that can sample, and are in no burst
     self._said: dict[int, tuple[list[int], bool]] = {}  # not yet fed
@@ -422,18 +521,16 @@ class Game:
     # first one draws first tokens.
     self._flying: collections.deque[int] = collections.deque([0])
     self._observations = 0  # that were fed since the newest burst
-    self.turn_BT = np.full(round_.traj.response_BT.shape, -1, np.int32)
-    self.context_BT = np.zeros_like(self.turn_BT)
 
   @property
   def groups(self) -> range:
     """The numbers of the groups."""
     return range(len(self.round.examples))
 
-  def of(self, group: int) -> list[Row]:
+  def places(self, group: int) -> range:
     """The rows of a group."""
     size = self.round.traj.group_size
-    return self.rows[group * size : (group + 1) * size]
+    return range(group * size, (group + 1) * size)
 
   def _first_of(self, row):
     """The first player's row of the episode, which is named after it."""
@@ -452,7 +549,9 @@ class Game:
   def begin(self, calls: Any) -> None:
     """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
-    for row in self.rows:
+    for row in self.rows.values():
+      if row.over:  # not played
+        self.slots.places.ends(row.place)
       failed = row.player.episode.failure is not None
       if row.acting and not failed:
         self._call(row)
@@ -464,19 +563,56 @@ class Game:
 
     A second one starts while the first one may run if other rows fill it.
     """
-    self._feed()
+    self.feed()
     started = []
-    widest = self.slots.widest
-    while self._going and (
-      not self._flying or (len(self._flying) < 2 and len(self._going) >= widest)
+    widest, ready = self.slots.widest, self._housed(self._going)
+    while ready and (
+      not self._flying or (len(self._flying) < 2 and len(ready) >= widest)
     ):
       self._activity.works()
-      burst = self.slots.sample(sorted(self._going), steps)
+      burst = self.slots.sample(ready, steps)
       self._going -= {*burst.rows}
+      ready = [row for row in ready if row in self._going]
       self._flying.append(self._observations)
       self._observations = 0
       started.append(burst)
     return started
+
+  def join(self, steps: int) -> list[Burst]:
+    """Starts the calls of a cycle, which are the same in all processes.
+
+    So there is one burst at a time, even if no row of this process is in it.
+    """
+    if self._flying or not self.agreed.busy:
+      return []
+    self._activity.works()
+    calls = max(1, self.slots.calls(self.agreed.said_B))
+    left = {*self.slots.feed(self._said, calls)}
+    fed = self._said.keys() - left
+    self._going |= fed
+    self._said = {row: one for row, one in self._said.items() if row in left}
+    burst = self.slots.sample(sorted(self._going), steps, self.agreed.live_B)
+    self._going -= {*burst.rows}
+    self._flying.append(len(fed))
+    return [burst]
+
+  def exchanged(self) -> Any:
+    """The states of the rows of all processes, to be read for `learn`."""
+    state_B = np.zeros(len(self.agreed.state_B), np.int32)
+    for place, row in self.rows.items():
+      state_B[place] = self._state(row)
+    return self.slots.exchanged(state_B)
+
+  def _state(self, row):
+    if row.over:
+      return agreed.OVER
+    if row.place in self._said:
+      return agreed.SAID
+    return agreed.DRAWS if row.acting else agreed.WAITS
+
+  def learn(self, state_B: np.ndarray) -> None:
+    """Takes what all processes have exchanged."""
+    self._note_over(self.agreed.learn(state_B))
 
   def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
     """Waits for the oldest burst; (results by row, numbers for a trace)."""
@@ -494,15 +630,19 @@ class Game:
       if self.rows[place].acting:
         self._take(self.rows[place], result)
 
-  def _feed(self):
-    """Feeds what was said; the rows can sample then."""
-    if not self._said:
+  def feed(self) -> None:
+    """Feeds what was said to rows that have a place; they can sample then."""
+    ready = self._housed(self._said)
+    if not ready:
       return
     self._activity.works()
-    self.slots.feed(self._said)
-    self._observations += len(self._said)
-    self._going |= self._said.keys()
-    self._said.clear()
+    self.slots.feed({row: self._said.pop(row) for row in ready})
+    self._observations += len(ready)
+    self._going |= {*ready}
+
+  def _housed(self, rows: Collection[int]) -> list[int]:
+    """Returns the rows of these that have a place in the cache, in order."""
+    return self.slots.house(sorted(rows)) if rows else []
 
   def hear(self, answer: Answer) -> None:
     """An answer has come."""
@@ -555,11 +695,9 @@ class Game:
       self._going.add(row.place)
 
   def _end_turn(self, row, finished):
-    tokens = slice(row.start, row.length)
-    self.turn_BT[row.place, tokens] = row.turns
-    self.context_BT[row.place, tokens] = row.context
-    row.turns += 1
+    row.marks.append([row.start, row.length, row.context])
     row.finished, row.acting, row.ended = finished, False, True
+    self.slots.places.waits(row.place)
     if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
@@ -571,11 +709,19 @@ class Game:
       self._end(row)
 
   def _end(self, row):
-    """The rows of an episode are over, and with its last row a group."""
+    """The rows of an episode are over."""
     for one in row.seats:
       one.over = True
+      self.slots.places.ends(one.place)
+      self.live_here -= 1
+    if processes.count() == 1:  # else all processes are to learn it at once
+      self._note_over([one.place for one in row.seats])
+
+  def _note_over(self, places):
+    """Rows are over, and with its last row a group."""
+    for place in places:
       self.live -= 1
-      group = one.place // self.round.traj.group_size
+      group = place // self.round.traj.group_size
       self._left[group] -= 1
       if not self._left[group]:
         self._ended.append(group)
@@ -598,7 +744,7 @@ class Game:
 
   def _continue(self, row):
     """A row reads its observation; without room for a turn it is over."""
-    room = self.turn_BT.shape[1] - row.length
+    room = self.round.traj.response_BT.shape[1] - row.length
     ids, forgets = self._runner.next_ids(row, room)
     if ids is None:
       self._end(row)
@@ -607,6 +753,8 @@ class Game:
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids, row.acting = [], True
+    self.slots.places.wakes(row.place)
     self._said[row.place] = ids, forgets
-    if len(self._said) >= self.slots.fed:  # more would need another call
-      self._feed()
+    full = len(self._said) >= self.slots.fed  # more would need another call
+    if full and processes.count() == 1:
+      self.feed()

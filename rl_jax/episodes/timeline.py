@@ -16,7 +16,7 @@ from typing import Any
 from absl import logging
 import jax
 
-from rl_jax.episodes.calls import Answer
+from rl_jax.episodes.calls import Answer, Request
 from rl_jax.runtime.profiling import Window
 
 DEVICE, WAITING, CLOSINGS = 'device', 'waiting', 'closings'
@@ -64,11 +64,20 @@ class Timeline:
       logging.info('timeline of episodes in %s', self._path)
 
 
-class Activity:
-  """Sums over the play of a batch, for metrics; spans if `recording`."""
+def no_tools(request: Request) -> tuple[str, ...]:
+  """Returns no names: calls of whatever tool are counted together."""
+  del request
+  return ()
 
-  def __init__(self):
-    self.recording = False
+
+class Activity:
+  """Sums over the play of a batch, for metrics; spans if `recording`.
+
+  tools: of a call, the names of the tools that it makes.
+  """
+
+  def __init__(self, tools: Callable[[Request], tuple[str, ...]] = no_tools):
+    self.recording, self._tools = False, tools
     self._spans: list[dict[str, Any]] = []
     self._busy_until: list[float] = []  # of the lines of calls
     self._works_since: float | None = None  # the device, None: it rests
@@ -82,7 +91,9 @@ class Activity:
     self._seconds = dict.fromkeys((DEVICE, WAITING), 0.0)
     self._rows = self._slots = self._bursts = 0
     self._live = self._waits = 0
-    self._calls: dict[str, list[tuple[float, float]]] = {}  # queued, ran
+    self._cached: list[tuple[int, int]] = []  # tokens on (devices, host)
+    # (queued, ran) of calls by KIND, and by KIND/TOOL.
+    self._calls: dict[str, list[tuple[float, float]]] = {}
     self._slowest = 0.0, (0, 0, 0, '')
 
   @contextlib.contextmanager
@@ -118,15 +129,21 @@ class Activity:
     self._bursts += 1
     self._live, self._waits = self._live + live, self._waits + waits
 
+  def cached(self, device: int, host: int) -> None:
+    """Notes how many tokens have their keys there while a burst runs."""
+    self._cached.append((device, host))
+
   def answered(self, answers: Sequence[Answer]) -> None:
     """Counts calls that have just been answered."""
     now = time.perf_counter()
     for one in answers:
-      times = one.queued, one.ran
-      self._calls.setdefault(one.request.kind, []).append(times)
+      times, kind = (one.queued, one.ran), one.request.kind
+      tools = self._tools(one.request)
+      for name in (kind, *(f'{kind}/{tool}' for tool in tools)):
+        self._calls.setdefault(name, []).append(times)
       self._slowest = max(self._slowest, (sum(times), one.request.key))
       if self.recording:
-        self._draw(one, now)
+        self._draw(one, tools, now)
 
   def closed(self, update: int) -> None:
     """Notes that a batch has been trained on."""
@@ -141,7 +158,11 @@ class Activity:
     episodes/live, episodes/waiting: in the mean of the bursts.
     calls/KIND/queued, ran: seconds in the mean; with _p50, _p90 and _max: the
     time that half and nine tenths of the calls stay within, and the longest.
+    calls/KIND/count: how many there were. All of these also by tool, as
+    calls/step/search/ran; a turn that calls several tools counts at each.
     rollout/waited_for: seconds without a burst.
+    cache/device, cache/host: tokens for which rows hold places there, in the
+    mean of the bursts, if rollout.cache_tokens has fewer than all rows need.
     """
     elapsed = max(time.perf_counter() - self._started, 1e-9)
     bursts = max(self._bursts, 1)
@@ -152,7 +173,12 @@ class Activity:
       'episodes/waiting': self._waits / bursts,
       'rollout/waited_for': self._seconds[WAITING],
     }
+    if self._cached:
+      device, host = zip(*self._cached, strict=True)
+      found['cache/device'] = sum(device) / len(device)
+      found['cache/host'] = sum(host) / len(host)
     for kind, times in sorted(self._calls.items()):
+      found[f'calls/{kind}/count'] = float(len(times))
       for name, seconds in zip(
         ('queued', 'ran'), zip(*times, strict=True), strict=True
       ):
@@ -188,7 +214,7 @@ class Activity:
       json.dump({'traceEvents': [*named, *spans]}, file)
     self._spans.clear()
 
-  def _draw(self, one, now):
+  def _draw(self, one, tools, now):
     """Puts a call on the first line that is free while it runs."""
     started = now - one.ran
     lines = enumerate(self._busy_until)
@@ -207,7 +233,8 @@ class Activity:
       'outcome': one.outcome,
       'queued': one.queued,
     }
-    self._note(f'calls {line:02}', request.kind, started, now, shown)
+    name = ' '.join([request.kind, *tools])
+    self._note(f'calls {line:02}', name, started, now, shown)
 
   def _note(self, line, name, started, ended, shown):
     if self.recording:

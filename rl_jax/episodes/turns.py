@@ -155,21 +155,22 @@ def _check_slots(task, rollout, method):
     f"rollout.episodes = 'slots' with rollout.staleness = {rollout.staleness} "
     'and '
   )
-  if traits.players > 1:
-    raise ValueError(
-      f'{start}{name} has {traits.players} players: their groups are trained '
-      'together; set rollout.staleness to 0'
-    )
-  for name, value in (
+  for field, value in (
     ('method.rollout', method.rollout),
     ('rollout.recorded_prompts', rollout.recorded_prompts),
   ):
     if value:
       raise ValueError(
-        f'{start}{name}: only plain groups are played across updates; set '
+        f'{start}{field}: only plain groups are played across updates; set '
         'rollout.staleness to 0'
       )
   keeps = method.group_filter
+  if keeps is not None and traits.players > 1:
+    raise ValueError(
+      f'{start}method.group_filter = {type(keeps).__name__}, but {name} has '
+      f'{traits.players} players, whose groups are trained together: set '
+      'rollout.staleness to 0'
+    )
   if keeps is not None and keeps.compares_groups:
     raise ValueError(
       f'{start}method.group_filter = {type(keeps).__name__}, which compares '

@@ -25,6 +25,7 @@ from rl_jax.runtime import processes
 from rl_jax.runtime.stateful import Stateful
 from rl_jax.verification.pool import Outcome
 
+UNREAD = 'rollout/unread_judgements'  # in metrics
 # What a reader is given: token ids of questions.
 Read = Callable[[Any, Sequence[list[int]]], list]
 
@@ -65,6 +66,7 @@ class Judges(Stateful):
       for one in judges
     }
     self._unread: list[float] = []
+    self._unread_by_group: list[list[float]] = []
 
   @property
   def compares(self) -> list[str]:
@@ -145,12 +147,17 @@ class Judges(Stateful):
       return {}
     versions = [state['version'] for state in self.state.values()]
     return {
-      'rollout/unread_judgements': float(np.mean(self._unread)),
+      UNREAD: float(np.mean(self._unread)),
       'rollout/rubric_version': float(max(versions)),
     }
 
+  @property
+  def unread_N(self) -> np.ndarray:
+    """The share of unreadable answers of each group in the last call."""
+    return np.mean(self._unread_by_group, axis=0)
+
   def _add(self, judges, outcomes, examples, texts, group_size, rival_GG=None):
-    self._unread, self.beats_NGG = [], None
+    self._unread, self._unread_by_group, self.beats_NGG = [], [], None
     if not judges:
       return list(outcomes)
     parts = processes.gather([texts[row] for row in range(len(texts))])
@@ -170,7 +177,8 @@ class Judges(Stateful):
     long = [i for i, x in enumerate(ids) if len(x) > source.max_tokens]
     params = self._policy if judge.params is None else judge.params
     answers = judge.read(params, [x[: source.max_tokens] for x in ids])
-    unread, place, found, beats = 0, 0, list(outcomes), []
+    place, found, beats = 0, list(outcomes), []
+    unread: list[int] = []  # by group
     G = groups.size
     for n, (example, group) in enumerate(
       zip(groups.examples, asked, strict=True)
@@ -190,11 +198,15 @@ class Judges(Stateful):
           if is_judged:
             judged.append((example.prompt, texts[row], score_G[g]))
           found[row] = _with_score(found[row], source, score_G[g], g in cut)
-      unread, place = unread + bad, own.stop
+      place = own.stop
+      unread.append(bad)
     if beats and source.weight and self.beats_NGG is None:
       self.beats_NGG = np.stack(beats).astype(np.float32)
     rubric.see(judged)
-    self._unread.append(unread / max(1, len(ids)))
+    self._unread.append(sum(unread) / max(1, len(ids)))
+    self._unread_by_group.append(
+      [n / max(1, len(group)) for n, group in zip(unread, asked, strict=True)]
+    )
     return found
 
 

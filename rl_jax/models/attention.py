@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from rl_jax.models import attention_blocks
 from rl_jax.models.attention_blocks import MASKED, NOWHERE, Keys
+from rl_jax.models.products import row_sums
 from rl_jax.types import Array
 
 # So many queries and keys have one product; more are attended by blocks.
@@ -20,10 +21,12 @@ class Limits(NamedTuple):
 
   cap: they become cap * tanh(score / cap); None: as they are. window: a query
   sees keys less than so many tokens before it; None: all before it.
+  steady_sums: of their exponentials in decoding, see products.row_sums.
   """
 
   cap: float | None = None
   window: Array | None = None
+  steady_sums: bool = False
 
   def near(self, distance: Array) -> Array | bool:
     """Returns whether keys so many tokens before a query are in its window."""
@@ -70,7 +73,8 @@ def attend_prompt(
       place,
       causal=True,
     )
-    return attention_blocks.attend(q_NPJRK[:, None], (keys,), *limits)[:, 0]
+    whole = attention_blocks.attend(q_NPJRK[:, None], (keys,), *limits[:2])
+    return whole[:, 0]
   distance_QP = jnp.arange(length)[:, None] - jnp.arange(length)[None]
   causal_QP = (distance_QP >= 0) & limits.near(distance_QP)
   mask = causal_QP[None, None, :, None] & (mask_NP > 0)[:, None, None, None]
@@ -128,7 +132,7 @@ def attend_whole_responses(
       causal=causal,
     ),
   )
-  return attention_blocks.attend(q_NGSJRK, parts, *limits)
+  return attention_blocks.attend(q_NGSJRK, parts, *limits[:2])
 
 
 def is_whole(queries: int, keys: int) -> bool:
@@ -197,7 +201,8 @@ def attend_response(
   # exponential in place, possibly without vector instructions.
   scores = _product('bjmk,bjkt->bjmt', q_own, k).reshape(B, J, S, R, -1)
   scores = _masked(scores, mask_ST[..., None, :, None, :], limits)
-  attended = _both_parts((prompt_scores, pv), (scores, v), by_group, by_row)
+  both = (prompt_scores, pv), (scores, v)
+  attended = _both_parts(*both, (by_group, by_row), limits)
   for block in later:
     attended = _with_block(attended, q_own, block, limits)
   if pool is not None:
@@ -244,9 +249,9 @@ def _prompt_scores(q_NJMK, keys, mask_NP, step_NJM, limits):
   return _masked(_product('njmk,njkp->njmp', q_NJMK, keys), mask, limits)
 
 
-def _both_parts(prompt, own, by_group, by_row):
+def _both_parts(prompt, own, moved, limits):
   """Maximum, sum and products of the softmax over prompt and response."""
-  (prompt_scores, pv), (scores, v) = prompt, own
+  (prompt_scores, pv), (scores, v), (by_group, by_row) = prompt, own, moved
   B, J, S, R, _ = scores.shape
   peak = lax.stop_gradient(
     jnp.maximum(
@@ -256,7 +261,10 @@ def _both_parts(prompt, own, by_group, by_row):
   prompt_weights = jnp.exp(prompt_scores - by_group(peak)[..., None])
   weights = jnp.exp(scores - peak.reshape(B, J, S, R, 1))
   weights = weights.reshape(B, J, S * R, -1)
-  total = by_row(prompt_weights.sum(-1)) + weights.sum(-1)
+  prompt_total, total = (
+    row_sums(x, limits.steady_sums) for x in (prompt_weights, weights)
+  )
+  total = by_row(prompt_total) + total
   out = _product('bjmt,bjtk->bjmk', weights.astype(v.dtype), v) + by_row(
     _product('njmp,njpk->njmk', prompt_weights.astype(pv.dtype), pv)
   )
@@ -280,7 +288,7 @@ def _with_block(attended, q_BJMK, block, limits):
     weights = jnp.exp(scores - top[..., None])
     old = jnp.exp(peak - top)
     products = _product('bjmt,bjtk->bjmk', weights.astype(v_BJTK.dtype), v_BJTK)
-    total = total * old + weights.sum(-1)
+    total = total * old + row_sums(weights, limits.steady_sums)
     return top, total, out * old[..., None] + products
 
   def skip(peak, total, out, *_):

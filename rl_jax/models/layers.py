@@ -31,9 +31,13 @@ def norm(x: Array, scale: Array, cfg: Any) -> Array:
   With cfg.norm_offset the factor is 1 + scale.
   """
   x32, axes = x.astype(jnp.float32), tuple(range(-scale.ndim, 0))
-  inverse = lax.rsqrt(
-    jnp.mean(x32 * x32, axis=axes, keepdims=True) + cfg.norm_eps
-  )
+  if cfg.platform.steady_sums:
+    squares = (x32 * x32).reshape(*x.shape[: -scale.ndim], -1)
+    mean = products.row_sums(squares, True) / scale.size
+    mean = jnp.expand_dims(mean, axes)
+  else:
+    mean = jnp.mean(x32 * x32, axis=axes, keepdims=True)
+  inverse = lax.rsqrt(mean + cfg.norm_eps)
   scale32 = jnp.broadcast_to(scale.astype(jnp.float32), x.shape)
   if cfg.norm_offset:
     scale32 = 1.0 + scale32
@@ -74,8 +78,12 @@ def qkv(layer, cfg, x, tables) -> tuple[Array, Array, Array]:
 
 
 def limits(cfg, layer) -> attention.Limits:
-  """The cap and the window of a layer's attention scores."""
-  return attention.Limits(cap=cfg.attention_cap, window=layer.get('window'))
+  """The cap and the window of a layer's attention scores, and their sums."""
+  return attention.Limits(
+    cap=cfg.attention_cap,
+    window=layer.get('window'),
+    steady_sums=cfg.platform.steady_sums,
+  )
 
 
 def causal(cfg, layer) -> tuple[attention_kernels.Causal, Array | None]:

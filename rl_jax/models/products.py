@@ -4,8 +4,30 @@ import math
 
 import jax
 from jax import lax
+import jax.numpy as jnp
 
 from rl_jax.types import Array
+
+# Columns of ones of steady sums: with one XLA on CPU has another kernel, which
+# sums few rows in another order.
+ONES = 8
+
+
+def row_sums(x: Array, steady: bool) -> Array:
+  """Sums of float32 numbers over the last axis.
+
+  steady: a sum has the same bits whatever the number of rows, as a product with
+  ones. In the loops of XLA on CPU the order of additions depends on it.
+  """
+  if not steady:
+    return x.sum(axis=-1)
+  size = x.shape[-1]
+  sums = jnp.matmul(
+    x.reshape(-1, size),
+    jnp.ones((size, ONES), x.dtype),
+    precision=lax.Precision.HIGHEST,
+  )
+  return sums[:, 0].reshape(x.shape[:-1])
 
 
 @jax.custom_vjp

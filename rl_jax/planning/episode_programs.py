@@ -1,6 +1,5 @@
 """The programs of episodes, lowered on shapes only, and the rows they leave."""
 
-from collections.abc import Callable
 import functools
 from typing import Any
 
@@ -39,7 +38,7 @@ def lowered(
     jax.ShapeDtypeStruct, sharding=mesh_lib.replicated(engine.mesh)
   )
   if engine.slots is not None:
-    return _of_slots(engine.slots, (params, traj, key), most, array)
+    return _of_slots(engine.slots, (params, traj, key), most)
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
   rows = traj.response_BT.shape[0]
@@ -53,22 +52,27 @@ def lowered(
 
 
 def _of_slots(
-  programs: Any, begun: tuple, most: int, array: Callable
+  programs: Any, begun: tuple, most: int
 ) -> dict[str, jax.stages.Lowered]:
-  """The programs of slots, one of sampling for each number that a run tries."""
+  """The programs of slots, one for each number of slots that a run tries."""
   params, traj, key = begun
   begin = programs.begin.lower(params, traj=traj, key=key)
   weights, table, _ = begin.out_info
   shards = layout.parts(traj.num_prompts, 'sampled_rows')
+  by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+  array: Any = functools.partial(jax.ShapeDtypeStruct, sharding=by_rows)
 
   of_feed, of_sample = slot_decode.columns(most)
-  said = array((programs.fed(traj) * shards, of_feed), jnp.int32)
   found = {'': begin}
-  found['feed'] = programs.feed.lower(weights, table, said)
-  tried = programs.tried(traj)
-  for width in tried:
+  widths, feeds = programs.tried(traj)
+  for width in reversed(feeds):
     slots = width * shards
-    name = 'sample' if width == tried[0] else f'sample {slots}'
+    name = 'feed' if width == feeds[-1] else f'feed {slots}'
+    said = array((slots, of_feed), jnp.int32)
+    found[name] = programs.feed.lower(weights, table, said)
+  for width in widths:
+    slots = width * shards
+    name = 'sample' if width == widths[0] else f'sample {slots}'
     chosen = array((slots, of_sample), jnp.int32)
     found[name] = programs.sample.lower(weights, table, chosen)
   return found

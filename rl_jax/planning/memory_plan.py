@@ -54,6 +54,7 @@ class MemoryPlan:
   reward_models: int = 0  # their parameters
   scoring: int = 0  # of one layer of the largest of them
   draft_model: int = 0  # its parameters and sampler weights
+  host_cache: int = 0  # in the memory of the host: keys of rows that wait
 
   @property
   def kept(self) -> int:
@@ -132,8 +133,18 @@ def estimate(
     rollout=_rollout_bytes(config, sizes.widened),
     evaluation=_evaluation_bytes(config, sizes, mesh),
     draft_model=draft_weights,
+    host_cache=(config.rollout.host_cache_tokens or 0)
+    * sizes.policies
+    * _token_bytes(model),
     **_reward_model_bytes(config, mesh, platform),
   )
+
+
+def _token_bytes(model: transformer.ModelConfig) -> int:
+  """Keys and values of a token, of all heads."""
+  itemsize = jnp.dtype(model.compute_dtype).itemsize
+  heads = model.num_layers * model.num_kv_heads * model.head_size
+  return 2 * heads * itemsize
 
 
 def _held_on_tpu(

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.decoding import decode, slot_engine, turn_decode
+from rl_jax.decoding import decode, slot_decode, slot_engine, turn_decode
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
 from rl_jax.episodes.turns import FIXED, SLOTS
@@ -98,6 +98,7 @@ class Sizes:
   # Batches of episodes that are played at a time, each with weights and caches.
   played: int = 1
   in_slots: bool = False  # episodes whose rows do not wait for each other
+  on_host: bool = False  # rows of these may wait in the memory of the host
 
   @classmethod
   def of(cls, config, model, mesh) -> 'Sizes':
@@ -147,6 +148,7 @@ class Sizes:
       continued=wrapper.continues,
       played=tables_of_episodes(rollout, config.method),
       in_slots=rollout.episodes == SLOTS,
+      on_host=rollout.host_cache_tokens is not None,
     )
 
   def activations(self) -> int:
@@ -321,19 +323,31 @@ class Sizes:
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
 
-    A call has those that it works on once more, unless these are all rows of
-    its table. One call runs at a time.
+    Fewer rows have places if cache_tokens says so; one row at a time moves to
+    the host or returns. A call has those that it works on once more, unless
+    these are all rows of its table. One call runs at a time.
     """
-    table = self.rollout * self.prompt + self._places(self._sampled_rows)
+    rows, kept = self._sampled_rows, self._kept_rows()
+    one = self._places(rows) // rows
+    table = self.rollout * self.prompt + kept * one
     places = self.played * table + self._places(self._copied_rows())
+    places += 2 * one * (self.on_host and kept < rows)
     return places * self._token // self.played
+
+  def _kept_rows(self) -> int:
+    """The rows of a table that have places in its cache."""
+    rows = self._sampled_rows
+    return slot_decode.places_of_shard(
+      rows, self.response, self.cache_tokens, 1
+    )
 
   def _copied_rows(self) -> int:
     """The most rows of a call that are not all rows of its table."""
-    rows, most = self._sampled_rows, decode.most_widths(self.model)
-    most = min(most, slot_engine.MOST_WIDTHS)
-    tried = slot_engine.widths_of(rows, self.slots, 1, most)
-    called = (*tried, min(slot_engine.FEED_ROWS, tried[0]))
+    rows, kept = self._sampled_rows, self._kept_rows()
+    slots = self.slots if kept == rows else min(self.slots or rows, kept)
+    limits = slot_engine.Widths.of(self.model)
+    widths = limits.slots(rows, slots, 1)
+    called = (*widths, *limits.feeds(widths[0]))
     return max((width for width in called if width < rows), default=0)
 
   def _turned_cache(self) -> int:
@@ -346,7 +360,7 @@ class Sizes:
       return 0
     rows, size = self._sampled_rows, self.model.head_size
     if self.in_slots:
-      rows = min(self.slots or rows, rows)
+      rows = min(self.slots or rows, self._kept_rows())
     places = self.rollout * self.prompt + self._places(rows)
     turned = self._padded(size) / size if size % TPU_LANES else 1 / 2
     return int(places * self._token * turned) // self.played

@@ -25,6 +25,7 @@ def check(config: Any) -> None:
   _check_parts(rollout, method)
   _check_round(rollout, method)
   _check_cache(rollout)
+  _check_places(config.task, rollout)
   _check_devices(config)
   _check_filter(config)
   if config.task.traits.rewrites and config.mesh.sequence > 1:
@@ -36,7 +37,10 @@ def check(config: Any) -> None:
 
 
 def _check_cache(rollout: Any) -> None:
-  for name in ('turns', 'speculative'):
+  names = ('turns', 'speculative')
+  if rollout.episodes == turns.SLOTS:
+    names = ('speculative',)
+  for name in names:
     set_to = checks.values(rollout, (name,))[name]
     if rollout.cache_tokens is not None and set_to is not None:
       raise ValueError(
@@ -45,23 +49,53 @@ def _check_cache(rollout: Any) -> None:
       )
 
 
+def _check_places(task: Any, rollout: Any) -> None:
+  """Raises ValueError if rows of episodes cannot share a cache."""
+  in_slots, most = rollout.episodes == turns.SLOTS, rollout.max_response_tokens
+  cached, parked = rollout.cache_tokens, rollout.host_cache_tokens
+  if parked is not None and (cached is None or not in_slots):
+    raise ValueError(
+      f'rollout.host_cache_tokens = {parked} with rollout.episodes = '
+      f'{rollout.episodes!r} and rollout.cache_tokens = {cached}: rows move to '
+      "the host only if episodes in 'slots' share the cache of the devices; "
+      'set it to null, or both of them'
+    )
+  if cached is None or not in_slots:
+    return
+  if cached < most:
+    raise ValueError(
+      f'rollout.cache_tokens = {cached}: expected at least '
+      f'rollout.max_response_tokens = {most}, as a row of an episode has room '
+      'for all of its tokens'
+    )
+  if parked is not None and parked < 2 * most:
+    raise ValueError(
+      f'rollout.host_cache_tokens = {parked}: expected at least twice '
+      f'rollout.max_response_tokens = {most}, as one row leaves before another '
+      'one returns'
+    )
+  if task.traits.players > 1:
+    raise ValueError(
+      f'rollout.cache_tokens = {cached}, but {type(task).__name__} has '
+      f'{task.traits.players} players, who need their rows in turn: set it to '
+      'null'
+    )
+
+
 def _check_filter(config: Any) -> None:
-  """Raises ValueError if groups of other lengths of play need a model."""
+  """Raises ValueError if a rubric would depend on which groups end first."""
   rollout, keeps = config.rollout, config.method.group_filter
   across = rollout.episodes == turns.SLOTS and rollout.staleness
   if keeps is None or not across:
     return
-  for name, value in (
-    ('judges', config.judges),
-    ('reward_models', config.reward_models),
-  ):
-    if value:
-      raise ValueError(
-        f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
-        f'= {rollout.staleness} and {name}: groups that are played across '
-        'updates are filtered one by one, and models judge whole batches; set '
-        'rollout.staleness to 0'
-      )
+  revised = [one.name for one in config.judges if one.revision is not None]
+  if revised:
+    raise ValueError(
+      f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
+      f'= {rollout.staleness} and a revision of the judges {revised}: groups '
+      'that are played across updates are judged one by one, and a revision '
+      'reads whole batches; set rollout.staleness to 0'
+    )
 
 
 def _check_devices(config: Any) -> None:

@@ -77,6 +77,12 @@ class RolloutConfig:
     Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
     share them. Memory and speed only. None: each slot has room for a whole one.
+    With episodes='slots' the rows of each batch that is played share them; a
+    row has room for a whole response. None: all rows have.
+  host_cache_tokens: of episodes in slots: tokens in the memory of the host, to
+    which the keys and values of rows move that wait for an answer while others
+    need their room (decoding.cache_places). Copies keep their bits. None: such
+    rows keep their room, and the others wait for their end.
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   recorded_prompts: of num_prompts, those whose rows are the responses that the
@@ -116,6 +122,7 @@ class RolloutConfig:
   round_prompts: int | None = ranged(None, 1)
   slots: int | None = ranged(None, 1)
   cache_tokens: int | None = ranged(None, 1)
+  host_cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
   episodes: str = chosen('lockstep', EPISODES)
   window_tokens: int | None = ranged(None, 1)

@@ -18,18 +18,20 @@ def own_rows(num_prompts: int, group_size: int) -> slice:
 
 
 def fetch_responses(
-  traj: Trajectories, num_prompts: int
+  traj: Trajectories, num_prompts: int, rows: slice | None = None
 ) -> dict[str, np.ndarray]:
   """The host read of a generation round; there may be more prompts.
 
-  response, logp: of this process' own rows of the first num_prompts. length,
-  finished, sampled (tokens of the policy): of all rows, a number each.
+  response, logp: of this process' own rows of the first num_prompts, or of the
+  given ones. length, finished, sampled (tokens of the policy): of all rows, a
+  number each.
   """
   every = {'length': traj.length_B, 'finished': traj.finished_B}
   if traj.turn_BT is not None or traj.extras:  # rows may have been started
     every['sampled'] = _row_sums(traj.mask_BT)
   own = {'response': traj.response_BT, 'logp': traj.logp_behaviour_BT}
-  rows = own_rows(num_prompts, traj.group_size)
+  if rows is None:
+    rows = own_rows(num_prompts, traj.group_size)
   if processes.count() == 1:  # in one read
     host = processes.read(every | own)
     host |= {name: host[name][rows] for name in own}

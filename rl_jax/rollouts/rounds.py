@@ -137,7 +137,7 @@ def metrics_of(rounds: Sequence[Round]) -> dict[str, float]:
 def _merged(name, rounds):
   own = [one for one in rounds if name in one.metrics]
   values = [one.metrics[name] for one in own]
-  if name in _SUMS:
+  if name in _SUMS or name.endswith('/count'):
     return float(sum(values))
   rows = [one.taking_part for one in own]
   weighted = len(own) > 1 and any(rows)

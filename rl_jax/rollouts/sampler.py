@@ -152,6 +152,14 @@ class Sampler:
     own = self._collector.jitted(_as_own)(traj)
     return self._score(own)[0].logp_ref_BT
 
+  def gradient_norms(self, traj: Trajectories) -> np.ndarray:
+    """|gradient of log pi(response)| by the embeddings, float32 [B].
+
+    Of the weights that sample, see models.gradient_norms.
+    """
+    norms = self._collector.engine.norms
+    return processes.read(norms(self._params, traj))
+
   def run(self, function: Any, *arrays: Any) -> Any:
     """A jitted call; numpy arguments are put on the mesh."""
     return self._collector.jitted(function)(

@@ -9,6 +9,8 @@ and what it has decided is in a file before the update (episodes.closings).
 
 Groups that start together are one game of N groups at most. Its shape is always
 that of N groups; the rows of those that are missing fill it and are not played.
+The rule counts prompts: in games of several players each prompt has a group for
+every player, which start, end and are trained together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ import numpy as np
 
 from rl_jax.episodes.schedule import Begin, Close, Rule, Schedule
 from rl_jax.episodes.slot_runner import OPEN, Game, SlotRunner
+from rl_jax.judging.judges import UNREAD, Judges
 from rl_jax.rollouts import responses
 from rl_jax.rollouts.collect import Collector, kept_groups
 from rl_jax.rollouts.join import take_from_rounds
@@ -35,8 +38,10 @@ class _Batch:
   """Groups that have started together; mark: see SlotRunner.mark.
 
   indices: of their prompts. step: of the weights that sample them. left: those
-  that no update has used. examples, game: of N groups. rewarded, outcomes: of
-  all its rows, with rewards where groups are over; None without a filter.
+  that no update has used. examples, game: of N groups. judges: with the weights
+  that sample. The others are of runs with a filter. outcomes: of all rows, of
+  groups that are not over nothing. rewarded: the rows with their rewards.
+  beats_NGG, unread: see Judges; unread by group.
   """
 
   groups: range
@@ -46,8 +51,11 @@ class _Batch:
   left: set[int]
   examples: Sequence[Any]
   game: Game
+  judges: Judges
+  outcomes: list[Outcome]
   rewarded: Trajectories | None = None
-  outcomes: Sequence[Outcome] = ()
+  beats_NGG: np.ndarray | None = None
+  unread: dict[int, float] = dataclasses.field(default_factory=dict)
 
   @property
   def judged(self) -> Trajectories:
@@ -89,8 +97,9 @@ class SlotCollector(Collector, Stateful):
   def __init__(self, rollout: Any, **parts: Any):
     super().__init__(rollout, **parts)
     assert isinstance(self.runner, SlotRunner)
+    self._players = self.prompts.players
     self._rule = Rule(
-      groups=rollout.num_prompts,
+      groups=rollout.num_prompts // self._players,
       staleness=rollout.staleness,
       order=rollout.order,
       max_rounds=rollout.max_rounds,
@@ -173,8 +182,13 @@ class SlotCollector(Collector, Stateful):
     traj = self._together(places, {one: one.judged for one, _ in places})
     self._observe(close.observe)
     done, _ = self._round_of(close.used)
+    used = self._places(close.used)
     self._use(close)
     done.shown, done.metrics = self.runner.shown(), self.runner.metrics()
+    if self._judges.weights:
+      unread = [one.unread[group] for one, group in used]
+      done.metrics |= used[0][0].judges.metrics()
+      done.metrics[UNREAD] = float(np.mean(unread))
     length_NG = processes.read(traj.length_B).reshape(wanted, -1)
     traj, metrics = self._score(draw.params, traj, draw.method)
     return Collected(traj, metrics, [done], length_NG)
@@ -184,7 +198,8 @@ class SlotCollector(Collector, Stateful):
     draw, schedule = self._drawing, self._schedule
     self.runner.begin()
     used = schedule.started - len(schedule.versions)
-    self._update, self._first = schedule.update, draw.first_serial - used
+    self._update = schedule.update
+    self._first = draw.first_serial - used * self._players
     saved, self._saved = self._saved, []
     for one in saved:
       with self.runner.repeating(one['mark']):
@@ -219,14 +234,24 @@ class SlotCollector(Collector, Stateful):
     weights, step = draw.weights, draw.policy_version
     if age:
       weights, step = draw.earlier[-age]
-    serial = self._first + groups.start
+    serial = self._first + groups.start * self._players
     traj = self.engine.start(*arrays, serial, step)
-    own = [group - groups.start for group in left]
+    own = self._groups([group - groups.start for group in left])
     game = self.runner.start(
       self.engine, weights, traj, self.key, examples, own
     )
     self._batches.append(
-      _Batch(groups, indices, mark, step, left, examples, game)
+      _Batch(
+        groups=groups,
+        indices=indices,
+        mark=mark,
+        step=step,
+        left=left,
+        examples=examples,
+        game=game,
+        judges=self._judges.of_evaluation(weights),
+        outcomes=[Outcome(None)] * (len(examples) * traj.group_size),
+      )
     )
 
   def _judged(self, one: _Batch) -> list[Begin | Close]:
@@ -236,21 +261,51 @@ class SlotCollector(Collector, Stateful):
       return actions
     keep_N = np.ones(self._rule.groups, bool)
     if self._drawing.method.group_filter is not None:
-      keep_N = self._kept(one)
-    for group in ended:
-      serial = one.groups.start + group
-      actions += self._schedule.judged(serial, bool(keep_N[group]))
+      keep_N = self._kept(one, ended)
+    for number in sorted({group // self._players for group in ended}):
+      serial = one.groups.start + number
+      actions += self._schedule.judged(serial, bool(keep_N[number]))
     return actions
 
-  def _kept(self, one: _Batch) -> np.ndarray:
-    """Returns whether the filter keeps each group, for those that are over."""
+  def _kept(self, one: _Batch, ended: list[int]) -> np.ndarray:
+    """Returns whether the filter keeps each group, for those that are over.
+
+    ended: groups that are since the last time.
+    """
     traj = self.runner.so_far(one.game)
-    # Outcomes of episodes are sums of what was said; no text is read.
-    one.outcomes = self.runner.outcomes(traj, one.examples, ())
+    self._judge_groups(one, traj, ended)
     components = [outcome.components for outcome in one.outcomes]
-    one.rewarded = self._with_rewards(traj, components, {})
+    # Models score all rows, as their programs have one shape.
+    learned = self._learned.score(traj)
+    one.rewarded = self._with_rewards(traj, components, learned, one.beats_NGG)
     kept = self.jitted(kept_groups)(self._drawing.method, one.rewarded)
     return processes.read(kept) > 0
+
+  def _judge_groups(self, one, traj, ended):
+    """Notes the outcomes of groups, with what judges say of them.
+
+    Each group is judged once, with the weights that have sampled it.
+    """
+    size, judges = traj.group_size, one.judges
+    # Outcomes of episodes are sums of what was said; no text is read.
+    every = self.runner.outcomes(traj, one.examples, ())
+    said = self.runner.said((), slice(0, len(every)))
+    rows = [group * size + n for group in ended for n in range(size)]
+    found = judges.add(
+      [every[row] for row in rows],
+      [one.examples[group] for group in ended],
+      [said[row] for row in rows],
+      size,
+    )
+    for row, outcome in zip(rows, found, strict=True):
+      one.outcomes[row] = outcome
+    if judges.weights:
+      one.unread |= dict(zip(ended, judges.unread_N.tolist(), strict=True))
+    if judges.beats_NGG is not None:
+      if one.beats_NGG is None:
+        shape = len(one.examples), size, size
+        one.beats_NGG = np.full(shape, 0.5, np.float32)
+      one.beats_NGG[ended] = judges.beats_NGG
 
   def _use(self, close: Close) -> None:
     """Makes the closing what is logged; games without further groups end."""
@@ -259,30 +314,37 @@ class SlotCollector(Collector, Stateful):
     places = self._places(close.used)
     self.runner.take([(one.game, group) for one, group in places])
     step = self._drawing.policy_version
-    self._used = Used(close.used, [step - one.step for one, _ in places])
-    for (one, _), serial in zip(places, close.used, strict=True):
-      one.left.discard(serial)
+    behind = [step - one.step for one, _ in places]
+    self._used = Used(self._groups(close.used), behind)
     for one in self._batches:
+      one.left -= set(close.used)
       if not one.left:
         self.runner.end(one.game)
     self._batches = [one for one in self._batches if one.left]
 
+  def _groups(self, numbers: Sequence[int]) -> list[int]:
+    """The groups of prompts, all players of each."""
+    P = self._players
+    return [P * number + role for number in numbers for role in range(P)]
+
   def _places(self, serials: Sequence[int]) -> list[Place]:
     return [
-      (one, serial - one.groups.start)
+      (one, group)
       for serial in serials
       for one in self._batches
       if serial in one.groups
+      for group in self._groups([serial - one.groups.start])
     ]
 
   def _prompts(self, places):
     """(examples, indices) of groups."""
     examples = [one.examples[group] for one, group in places]
-    return examples, np.array([one.indices[group] for one, group in places])
+    indices = [one.indices[group // self._players] for one, group in places]
+    return examples, np.array(indices)
 
   def _together(self, places, found) -> Trajectories:
     """The groups, in order; found: rows of the whole batches."""
-    trajs, size = list(found.values()), self._rule.groups
+    trajs, size = list(found.values()), self._rollout.num_prompts
     order = {one: number * size for number, one in enumerate(found)}
     chosen = [order[one] + group for one, group in places]
     if chosen == list(range(len(trajs) * size)):
@@ -300,8 +362,10 @@ class SlotCollector(Collector, Stateful):
     """(groups that have their rewards as a round, components by row)."""
     places = self._places(serials)
     size = self._rollout.group_size
+    own = responses.own_rows(len(places), size)
+    every = slice(0, self._rule.groups * size)
     hosts = {
-      one: responses.fetch_responses(one.judged, self._rule.groups)
+      one: responses.fetch_responses(one.judged, self._rule.groups, every)
       for one, _ in places
     }
     rows = [
@@ -314,13 +378,14 @@ class SlotCollector(Collector, Stateful):
       name: np.stack([hosts[one][name][row] for one, row in rows])
       for name in names
     }
+    host |= {name: host[name][own] for name in ('response', 'logp')}
     outcomes = [one.outcomes[row] for one, row in rows]
     components = [outcome.components for outcome in outcomes]
     examples, indices = self._prompts(places)
     return Round(
       indices=indices,
       examples=examples,
-      texts=responses.Texts(host, slice(0, len(rows)), self.stop),
+      texts=responses.Texts(host, own, self.stop),
       errors=[outcome.error for outcome in outcomes],
       reward_NG=total_rewards(components, self._weights, size),
       tokens=int(host['sampled'].sum()),

@@ -138,6 +138,12 @@ def rows(mesh: Mesh) -> NamedSharding:
   return NamedSharding(mesh, PartitionSpec(ROW_AXES))
 
 
+def sampled_rows(mesh: Mesh, num_prompts: int) -> NamedSharding:
+  """The same while so many prompts are sampled, as layout.by_rows splits."""
+  axes = axes_of(num_prompts, 'sampled_rows', dict(mesh.shape))
+  return NamedSharding(mesh, PartitionSpec(axes))
+
+
 def replicated(mesh: Mesh) -> NamedSharding:
   """Every device holds the whole array."""
   return NamedSharding(mesh, PartitionSpec())

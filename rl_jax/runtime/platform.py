@@ -16,10 +16,15 @@ NAMES = ('cpu', 'cuda', 'rocm', 'tpu')
 
 @dataclasses.dataclass(frozen=True)
 class Platform:
-  """The kind of device that a program is compiled for."""
+  """The kind of device that a program is compiled for.
+
+  steady_sums: sums over the numbers of a row have an order that does not depend
+  on the number of rows (models.products.row_sums).
+  """
 
   name: str = 'cpu'  # one of NAMES
   capability: tuple[int, ...] = ()  # of CUDA, as (9, 0); () if unknown
+  steady_sums: bool = False
 
   @classmethod
   def of(cls, device: Any) -> 'Platform':

@@ -102,6 +102,16 @@ def own(size: int) -> slice:
   return slice(size * index() // count(), size * (index() + 1) // count())
 
 
+def has_own(layout: jax.sharding.Sharding, size: int) -> bool:
+  """Returns whether the devices of this process hold its part, and no more.
+
+  layout: of arrays whose first axis are `size` prompts.
+  """
+  shards: Any = layout.addressable_devices_indices_map((size,)).values()
+  held = {place for (part,) in shards for place in range(size)[part]}
+  return held == {*range(size)[own(size)]}
+
+
 def read(tree: Any) -> Any:
   """jax.device_get of what all processes compute; waits for all of them."""
   with watchdog.waiting():

@@ -296,6 +296,13 @@ class Task(user_modules.NamesCode, abc.ABC):
     """An answer or response as a person reads it."""
     return text
 
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    """Names of the tools that an action calls, for times of calls by tool.
+
+    Only tools that the task has, each once.
+    """
+    return ()
+
   def hinted(self, example: Example) -> Example:
     """The example with a hint."""
     raise self._lacks('hinted')

@@ -182,6 +182,10 @@ class Several(Task):
     """The task of the example's set, or of the run."""
     return self._task_of(example.meta.get(_SET))
 
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    """The tools of the example's own task."""
+    return self.task_of(example).tools_in(_unmarked(example), action)
+
   def prepare(self) -> None:
     """Prepares every task."""
     for task in self._tasks():

@@ -153,6 +153,10 @@ class Mixture(Task):
     marks = {name: example.meta[name] for name in (base.PART, _OWN_ID)}
     return _marked(changed, example.id, marks)
 
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    """The tools of the part's task."""
+    return self.task_of(example).tools_in(self._inner(example), action)
+
   def prepare(self) -> None:
     """Prepares every part."""
     for part in self.parts:

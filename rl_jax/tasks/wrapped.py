@@ -93,6 +93,9 @@ class Wrapped(Task, is_base=True):
   def as_read(self, text: str) -> str:
     return self.inner.as_read(text)
 
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    return self.inner.tools_in(example, action)
+
   def hinted(self, example: Example) -> Example:
     return self.inner.hinted(example)
 

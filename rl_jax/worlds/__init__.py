@@ -1,5 +1,6 @@
 """Worlds: small built-in tasks, in each of which one mechanism can act."""
 
+from rl_jax.worlds.advice_table import AdviceTable as AdviceTable
 from rl_jax.worlds.advised_key_door import AdvisedKeyDoor as AdvisedKeyDoor
 from rl_jax.worlds.arithmetic import Arithmetic as Arithmetic
 from rl_jax.worlds.arms import Arms as Arms
@@ -23,6 +24,7 @@ from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
 from rl_jax.worlds.function_calls import FunctionCalls as FunctionCalls
 from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
 from rl_jax.worlds.guessing_games import Wordle as Wordle
+from rl_jax.worlds.guided_key_door import GuidedKeyDoor as GuidedKeyDoor
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
@@ -52,6 +54,8 @@ from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
+from rl_jax.worlds.styled_chains import StyledChains as StyledChains
+from rl_jax.worlds.thought_calls import ThoughtCalls as ThoughtCalls
 from rl_jax.worlds.triggered_labels import TriggeredLabels as TriggeredLabels
 from rl_jax.worlds.two_step_sums import Decompositions as Decompositions
 from rl_jax.worlds.two_step_sums import TwoStepSums as TwoStepSums

@@ -10,6 +10,7 @@ from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.worlds import families
 
 RULES = 'crsdim'
+LETTERS = f'0123456789{RULES} ;?>=#/'  # of prompts and responses
 # How a judge is asked about the steps of a response; it answers as
 # `experiments.papers.worlds.chain_rows` says.
 QUESTION = '{prompt}{response}#'
@@ -59,7 +60,10 @@ class FamilyChains(DrawnTask):
   reward_weights: dict[str, float] = base.outcome_only()
 
   # With the marks of QUESTION and of the answer to it.
-  alphabet = '0123456789crsdim ;?>=#/'
+  @property
+  def alphabet(self) -> str | tuple[str, ...]:
+    """The letters of prompts and responses."""
+    return LETTERS
 
   def __post_init__(self):
     check_range(self, 'min_rules', 1, self.max_rules)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+from rl_jax import checks
 from rl_jax.checks import checked, ranged
 from rl_jax.tasks import draws
 from rl_jax.tasks import rows as rows_lib
@@ -68,7 +69,7 @@ class InstructedForm(WebForm):
   def _held_out(self) -> WebForm:
     """The task with the same fields whose held-out forms these are."""
     names = (field.name for field in dataclasses.fields(WebForm))
-    return WebForm(**{name: getattr(self, name) for name in names})
+    return WebForm(**checks.values(self, names))
 
   @functools.cached_property
   def _rows(self) -> tuple[dict[str, str], ...]:

@@ -221,6 +221,11 @@ class Walk(Environment):
     )
 
   @property
+  def holds(self) -> int:
+    """The number of sub-goals reached: 1 with the key, 2 with the door open."""
+    return self._state[2]
+
+  @property
   def commands(self) -> tuple[str, ...]:
     """The words of all actions."""
     return self._words

@@ -7,10 +7,11 @@ from rl_jax.checks import checked, ranged
 from rl_jax.tasks import base, draws, score_lists
 from rl_jax.tasks.base import DrawnTask, Example
 from rl_jax.worlds import principle_pairs
-from rl_jax.worlds.principle_pairs import DIGITS, RUBRICS, met
+from rl_jax.worlds.principle_pairs import RUBRICS, met
 
 # How a judge of groups is asked what PrincipleLists teaches.
 QUESTION = '{rubric}\n{responses}:'
+DIGITS = 2  # of a response
 MOST = 2 * DIGITS  # of `met`
 SCORES = (0.0, float(MOST))
 
@@ -18,8 +19,8 @@ SCORES = (0.0, float(MOST))
 @dataclasses.dataclass(frozen=True)
 @checked
 class PrincipleLists(DrawnTask):
-  """Prompt 'eu', then '[1]' and '4021' in lines and so on, response the object
-  '{"1":5,"2":1,"3":4}' with the score of each.
+  """Prompt 'eu', then '[1]' and '40' in lines and so on, response the object
+  '{"1":2,"2":0,"3":3}' with the score of each.
 
   The first line is one of worlds.principle_pairs.RUBRICS, and a score is how
   often digits meet it (`met`). Prompts are QUESTION as `Judge` fills it for a
@@ -55,7 +56,7 @@ class PrincipleLists(DrawnTask):
     )
     texts, scores = [''], [0]
     while len(set(scores)) == 1:
-      texts = [principle_pairs.drawn(stream) for _ in range(self.candidates)]
+      texts = [drawn(stream) for _ in range(self.candidates)]
       scores = [met(rubric, text) for text in texts]
     shown = (f'[{i}]\n{text}' for i, text in enumerate(texts, 1))
     return Example(
@@ -79,6 +80,11 @@ class PrincipleLists(DrawnTask):
     return {'agreement': found['reward'], base.OUTCOME: found[base.OUTCOME]}
 
 
+def drawn(stream: draws.Draws) -> str:
+  """A response: DIGITS digits."""
+  return ''.join(str(stream.below(10)) for _ in range(DIGITS))
+
+
 def written(scores: list[int]) -> str:
   """The object of scores under the names 1, 2 and so on."""
   named = {str(i): score for i, score in enumerate(scores, 1)}
@@ -88,10 +94,10 @@ def written(scores: list[int]) -> str:
 @dataclasses.dataclass(frozen=True)
 @checked
 class PrincipleTexts(DrawnTask):
-  """Prompt 'eu:', response '2048': digits that meet a rubric.
+  """Prompt 'eu:', response '24': digits that meet a rubric.
 
   The rubric is in the meta data, too, where judges read it. Component:
-  `outcome`, how often four digits meet the rubric, of MOST; 0 for any other
+  `outcome`, how often two digits meet the rubric, of MOST; 0 for any other
   text. `target` is drawn digits. Splits have the same prompts.
   """
 
@@ -114,9 +120,7 @@ class PrincipleTexts(DrawnTask):
 
   def target(self, example: Example) -> str:
     """Digits of no merit."""
-    return principle_pairs.drawn(
-      draws.Draws('principle texts teacher', self.seed, example.id)
-    )
+    return drawn(draws.Draws('principle texts teacher', self.seed, example.id))
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
     """The share of MOST, of the whole response."""

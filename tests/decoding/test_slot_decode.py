@@ -10,12 +10,13 @@ import pytest
 from rl_jax import decoding
 from rl_jax.decoding import slot_decode, slot_engine, turn_decode
 from rl_jax.decoding.engine import EngineConfig, make_engine
-from rl_jax.decoding.slot_engine import RunningSlots
+from rl_jax.decoding.slot_engine import RunningSlots, Widths
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models import presets
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime.platform import Platform
 from rl_jax.types import ENVIRONMENT
 
 CFG = presets.small(
@@ -189,6 +190,29 @@ def test_when_and_among_whom_a_row_is_chosen_changes_nothing(choose, slots):
   check_same_tokens(rows, in_slots(at_once)[0])
 
 
+@pytest.mark.parametrize('choose', [one_by_one, randomly(0), randomly(1)])
+def test_narrow_calls_change_nothing(choose, monkeypatch):
+  """E0: calls of eight, four or two rows, whichever hold those that sample."""
+  monkeypatch.setattr(slot_engine, 'FEWEST', 2)
+  monkeypatch.setattr(slot_engine, 'MOST_WIDTHS', 3)
+  programs.cache_clear()
+  expected, _ = in_slots(at_once)
+  made, shapes = programs(None, TURNS).slots, set()
+  assert made.widths == (8, 4, 2) and made.feeds == (8,)
+  sample = made.sample
+
+  def noted(weights, table, chosen_V2):
+    shapes.add(len(chosen_V2))
+    return sample(weights, table, chosen_V2)
+
+  monkeypatch.setattr(made, 'sample', noted)
+  rows, _ = in_slots(choose)
+  programs.cache_clear()
+  assert 2 in shapes and (choose is one_by_one or len(shapes) == 3)
+  for name in (*NAMES, 'logp_BT'):
+    np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+
+
 def test_a_burst_lasts_while_all_rows_go_on():
   """E0: as many steps as are asked for, or up to the end of the first turn."""
   limits = dataclasses.replace(TURNS, max_turn_tokens=20)
@@ -223,12 +247,26 @@ def test_other_chunks_change_no_token(chunk, monkeypatch):
 
 
 def test_the_widths_of_slots_by_hand():
-  """A quarter each, not below four."""
-  assert slot_engine.widths_of(256, None, 1, 3) == (256, 64, 16)
-  assert slot_engine.widths_of(128, 64, 2, 3) == (32, 8)
-  assert slot_engine.widths_of(15, None, 1, 3) == (15,)
-  assert slot_engine.widths_of(64, 16, 1, 1) == (16,)
-  assert slot_engine.widths_of(8, 1, 2, 3) == (1,)
+  """A half or a quarter each, not below eight; eight rows are fed, or 32."""
+  halves, quarters = Widths(3, 2, 32), Widths(2, 4, 8)
+  assert halves.slots(256, None, 1) == (256, 128, 64)
+  assert halves.slots(128, 64, 2) == (32, 16, 8)
+  assert quarters.slots(128, 64, 2) == (32, 8)
+  assert quarters.slots(31, None, 1) == (31,)
+  assert halves.slots(15, None, 1) == (15,)
+  assert Widths(1, 2, 32).slots(64, 16, 1) == (16,)
+  assert halves.slots(8, 1, 2) == (1,)
+  assert halves.feeds(256) == halves.feeds(32) == (32, 8)
+  assert halves.feeds(16) == (16, 8) and halves.feeds(5) == (5,)
+  assert quarters.feeds(256) == (8,)
+
+
+def test_the_widths_of_a_platform():
+  """Halves on CPU, where a model is not too deep; else those of before."""
+  assert Widths.of(CFG) == (2, 2, 32)
+  assert Widths.of(dataclasses.replace(CFG, num_layers=64)) == (1, 4, 8)
+  tpu = dataclasses.replace(CFG, platform=Platform('tpu'))
+  assert Widths.of(tpu) == (2, 4, 8)
 
 
 def test_widths_that_differ_are_not_used(monkeypatch):
@@ -236,7 +274,7 @@ def test_widths_that_differ_are_not_used(monkeypatch):
   made = programs().slots
   monkeypatch.setattr(slot_engine, 'FEWEST', 1)
   monkeypatch.setattr(made, 'widths', ())
-  monkeypatch.setattr(made, 'most_widths', 2)
+  monkeypatch.setattr(made, 'limits', Widths(2, 4, slot_engine.FEED_ROWS))
   gap = [0.0]
 
   def probed(self, rows, traj):
@@ -267,19 +305,25 @@ def test_a_stop_text_and_a_forgotten_context():
 
 @pytest.mark.parametrize('fed', [1, 3])
 def test_few_rows_are_fed_at_a_time(fed, monkeypatch):
-  """E0: a call of `feed` has one shape, however many answers have come."""
+  """E0: a call of `feed` has few shapes, however many answers have come.
+
+  Eight rows, too, if that has the bits of the narrow call.
+  """
   monkeypatch.setattr(slot_engine, 'FEED_ROWS', fed)
   programs.cache_clear()
   expected, _ = in_slots(at_once)
-  shapes, feed = set(), programs(None, TURNS).slots.feed
+  made, shapes = programs(None, TURNS).slots, set()
+  feed, feeds = made.feed, made.feeds
+  assert feeds in ((fed,), (B, fed))
 
   def noted(weights, table, said_VX):
     shapes.add(said_VX.shape)
     return feed(weights, table, said_VX)
 
-  monkeypatch.setattr(programs(None, TURNS).slots, 'feed', noted)
+  monkeypatch.setattr(made, 'feed', noted)
   rows, _ = in_slots(randomly(0))
   programs.cache_clear()
-  assert shapes == {(fed, slot_decode.columns(MOST)[0])}
+  columns = slot_decode.columns(MOST)[0]
+  assert (fed, columns) in shapes <= {(n, columns) for n in feeds}
   for name in (*NAMES, 'logp_BT'):
     np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))

@@ -395,8 +395,10 @@ def test_what_slots_do_not_play_is_named(bad):
       check(task, rollout, method)
   check(bad.RallyTask(), rollout, Method())
   rollout.staleness = 1
-  with pytest.raises(ValueError, match='= 1 and RallyTask has 2 players'):
-    check(bad.RallyTask(), rollout, Method())
+  check(bad.RallyTask(), rollout, Method())
+  filtered = Method(group_filter=ZeroVariance())
+  with pytest.raises(ValueError, match='= ZeroVariance, but RallyTask has 2'):
+    check(bad.RallyTask(), rollout, filtered)
   check(bad.Asking(), rollout, Method())
   check(KeyDoor(), rollout, Method())
   check(KeyDoor(), rollout, Method(group_filter=ZeroVariance()))

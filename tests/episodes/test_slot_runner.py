@@ -89,6 +89,50 @@ def test_the_order_of_answers_changes_nothing(
     assert order != sorted(order, key=lambda one: (one[1], one[0]))
 
 
+@pytest.fixture(name='four', scope='module')
+def _four(in_slots, whims):
+  """The round in four slots, with a place in the cache for each of 12 rows."""
+  played, _, task = whims
+  return in_slots.InSlots(played, task, slots=4)
+
+
+@pytest.mark.parametrize('rows', [0, 2, 3, 8])
+@pytest.mark.parametrize('seed', [1, 2])
+def test_rows_that_wait_on_the_host_have_the_same_bits(
+  in_slots, whims, four, delayed_calls, rows, seed
+):
+  """E0, also the log-probs: 4 places of 12 rows, and room for others on the
+  host, which is never exceeded; without any, rows keep their place to the end.
+  """
+  played, _, task = whims
+
+  class Ticking(delayed_calls.DelayedCalls):
+    """A clock that each look at it moves."""
+
+    def poll(self, timeout):
+      return super().poll(0.2 if timeout == 0.0 else timeout)
+
+  def calls(make):
+    return Ticking(make, seed=seed)
+
+  found = in_slots.InSlots(
+    played,
+    task,
+    calls,
+    slots=4,
+    cache_tokens=4 * T,
+    host_tokens=rows * T,
+  )
+  in_slots.check_same(four, found, log_probs=True)
+  host = found.episodes.host_cache
+  assert host.used == 0 and host.most <= rows * T
+  assert (host.most > 0) == (rows > 0)
+  metrics = found.episodes.metrics()
+  assert 0 < metrics['cache/device'] <= 4 * T
+  assert (metrics['cache/host'] > 0) == (rows > 0)
+  assert 'cache/host' not in four.episodes.metrics()
+
+
 @pytest.mark.parametrize('slots', [1, 5])
 def test_fewer_slots_than_rows(in_slots, whims, slots):
   """E2: the number of slots is a shape of the program."""

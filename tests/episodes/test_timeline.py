@@ -24,6 +24,33 @@ def test_times_of_calls_have_quantiles():
   assert not any(name.startswith('calls/') for name in activity.metrics())
 
 
+def test_calls_are_counted_by_tool():
+  """A step that calls two tools counts at both, and its span names them."""
+
+  def tools(request):
+    return ('search', 'python')[: request.turn]
+
+  activity = Activity(tools)
+  activity.recording = True
+  for turn, seconds in ((0, 1.0), (1, 2.0), (2, 6.0)):
+    request = Request(0, 0, turn, 'step' if turn else 'reset')
+    activity.answered([Answer(request, 'ok', None, 0.5, seconds)])
+  found = activity.metrics()
+  names = ('step', 'step/search', 'step/python', 'reset')
+  for name, count, mean in zip(
+    names, (2, 2, 1, 1), (4.0, 4.0, 6.0, 1.0), strict=True
+  ):
+    assert found[f'calls/{name}/count'] == count
+    assert found[f'calls/{name}/ran'] == mean
+  assert 'calls/reset/search/ran' not in found
+  assert found['calls/step/python/queued_p90'] == 0.5
+  assert {span['name'] for span in activity._spans} == {
+    'reset',
+    'step search',
+    'step search python',
+  }
+
+
 def test_the_device_works_until_all_has_ended(monkeypatch):
   """By a clock of the test: the first call counts, and what is open."""
   now = [0.0]

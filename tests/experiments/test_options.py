@@ -1,6 +1,7 @@
 """Data with options, from the command line to the numbers."""
 
 import json
+import subprocess
 
 from absl import flags
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from experiments import evaluate
 from experiments.flags import evaluation, outputs
+from experiments.papers import recipe as recipe_lib
 from experiments.papers import settings, tiny
 import rl_jax
 from rl_jax.tasks.evaluation_set import OPTION_ACCURACIES
@@ -42,3 +44,26 @@ def test_options_of_a_model_directory(tmp_path):
   assert plain['option_logp'][1][2:] == [None, None]
   outputs.write_json(str(tmp_path / 'out.json'), plain)
   assert evaluate.generations(rows, 'model') == []
+
+
+@pytest.mark.usefixtures('no_mesh_left')
+def test_the_command_of_a_recipe(tmp_path):
+  """It runs as a shell reads it: labels are letters and numbers."""
+  recipe = recipe_lib.load('rlhflow')
+  (command,) = recipe.measured.values()
+  start, model = 'python -m experiments.evaluate', str(tmp_path / 'model')
+  tiny.write_model(settings.sizes('Qwen/Qwen2.5-0.5B'), model)
+  (source,) = recipe.data
+  file = tiny.write_data(recipe, str(tmp_path))[source.name]
+  command = command.replace(source.file, file).replace(start, 'printf %s\\\\0')
+  done = subprocess.run(['bash', '-c', command], capture_output=True, text=True)
+  checkpoint, *words = done.stdout.rstrip('\0').split('\0')
+  assert checkpoint == '--checkpoint=models/LLaMA3-SFT-v2'
+  values = flags.FlagValues()
+  evaluation.define_flags(values)
+  values(['evaluate', *words, '--num_workers=0'])
+  config = evaluation.from_flags(None, values)
+  assert config.task.example('test', 0).prompt.endswith('ice?\nAnswer:')
+  metrics, rows = rl_jax.evaluate(model, config)
+  assert metrics['n'] == len(recipe.by_hand[source.name])
+  np.testing.assert_array_equal(rows['right_option'], [0, 1, 2, 0])

@@ -70,7 +70,7 @@ def test_threshold_keeps_what_it_says():
 
 
 def test_auroc_by_hand():
-  """Of right 3, 1 and wrong 2, 1: above in 2 of 4 pairs, equal in one: 5/8."""
+  """Right 3, 1 against wrong 2, 1: above in 2 of 4 pairs, equal in one: 5/8."""
   right = [True, False, True, False]
   assert goal_similarity.auroc(np.array([3.0, 2.0, 1.0, 1.0]), right) == 0.625
   turned = goal_similarity.auroc(-np.array([3.0, 2.0, 1.0, 1.0]), right)

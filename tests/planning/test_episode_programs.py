@@ -47,24 +47,25 @@ def test_rows_that_wait_have_two_programs(toy):
 
 
 def test_rows_in_slots_have_a_program_of_each_number_of_slots(toy):
-  """All 128 rows, a quarter and a quarter of that; evaluations have 16."""
+  """All 128 rows and half of them, 32 and 8 to feed; evaluations have 16."""
   config = episodes(toy, 'slots')
   found = lowered(config)
   assert of_sampling(found) == [
     'generate',
     'feed',
+    'feed 32',
     'sample',
-    'sample 32',
-    'sample 8',
+    'sample 64',
     'evaluate',
     'evaluate feed',
+    'evaluate feed 16',
     'evaluate sample',
-    'evaluate sample 4',
+    'evaluate sample 8',
   ]
-  table, drawn = found['sample 8'].out_info
+  table, drawn = found['sample 64'].out_info
   tokens = config.rollout.turn_limits.max_turn_tokens
   # Three numbers of each slot come first.
-  assert drawn.shape == (8, 3 + min(tokens, slot_decode.LONGEST))
+  assert drawn.shape == (64, 3 + min(tokens, slot_decode.LONGEST))
   assert table.rows.response_BT.shape == (128, 80)
 
 
@@ -72,7 +73,7 @@ def test_fewer_slots_than_rows_are_the_most_of_a_call(toy):
   found = lowered(episodes(toy, 'slots', slots=12))
   _, drawn = found['sample'].out_info
   assert drawn.shape[0] == 12
-  assert 'sample 32' not in found
+  assert 'sample 6' not in found
 
 
 @pytest.mark.parametrize('name', ['dpo', 'kto'])

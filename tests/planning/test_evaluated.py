@@ -198,7 +198,7 @@ def test_options_count_in_the_roofline(toy, tmp_path):
 
 
 def test_sets_of_options_share_programs(toy, tmp_path):
-  """Of equal limits; few rows a microbatch make more of them."""
+  """Their limits are equal; few rows a microbatch make more programs."""
   config = with_options(toy, choices(tmp_path, 1), limit=6)
   (one,) = config.evaluation.sets
   sets = (one, dataclasses.replace(one, name='again'))

@@ -166,13 +166,13 @@ def test_the_kept_cache_of_episodes_is_exact(toy):
 
 @pytest.mark.parametrize('staleness', [0, 2])
 @pytest.mark.parametrize(
-  ('slots', 'copied'), [(None, 32 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
+  ('slots', 'copied'), [(None, 64 * 80), (16, 16 * (80 + 14)), (4, 4 * 94)]
 )
 def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
   """By hand: prompts and 128 rows of 80 a table, and the rows of one call.
 
-  With a slot for each row those of a call are all, or a quarter of them; few
-  slots of many rows have their prompts to themselves.
+  With a slot for each row those of a call are all, or half of them; few slots
+  of many rows have their prompts to themselves.
   """
   config = make_episodes(toy)
   rollout = dataclasses.replace(
@@ -182,6 +182,26 @@ def test_the_cache_of_episodes_in_slots_is_exact(toy, staleness, slots, copied):
   tables = (1 + staleness) * (16 * 14 + 128 * 80)
   found = plan(config, SMALL)
   assert found.cache == 2 * 2 * 2 * 16 * 4 * (tables + copied)
+
+
+def test_a_cache_that_episodes_share_is_counted(toy):
+  """By hand: 16 of 128 rows have places, in two tables; they are the slots.
+
+  One row leaves and one returns at a time; the host has its own line.
+  """
+  config = make_episodes(toy)
+  rollout = dataclasses.replace(
+    config.rollout,
+    episodes='slots',
+    staleness=1,
+    cache_tokens=16 * 80 + 79,
+    host_cache_tokens=4000,
+  )
+  config = dataclasses.replace(config, rollout=rollout)
+  found, token = plan(config, SMALL), 2 * 2 * 2 * 16 * 4
+  tables = 2 * (16 * 14 + 16 * 80)
+  assert found.cache == token * (tables + 16 * (80 + 14) + 2 * 80)
+  assert found.host_cache == 4000 * token
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
 """Fields of a rollout that do not go together."""
 
 import dataclasses
+import pathlib
 
 import pytest
 
 from configs.worlds import bandit, keydoor
 from rl_jax.config import on_devices, validate
-from rl_jax.models.judge_source import Judge
+from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.overrides import override
 from rl_jax.pieces.selection import ZeroVariance
 from rl_jax.planning.sizes import tables_of_episodes
@@ -56,19 +57,80 @@ def test_episodes_and_drafts_have_no_shared_cache(toy):
     validate(drafts)
 
 
-def test_groups_that_models_judge_are_not_filtered_one_by_one(toy):
-  """With a filter, across updates; models judge whole batches."""
+@pytest.mark.parametrize(
+  'settings, named',
+  [
+    ({'cache_tokens': '79'}, 'rollout.cache_tokens = 79: expected at least'),
+    (
+      {'cache_tokens': '80', 'host_cache_tokens': '159'},
+      'rollout.host_cache_tokens = 159: expected at least twice',
+    ),
+    (
+      {'host_cache_tokens': '160'},
+      'rollout.host_cache_tokens = 160 with .* rollout.cache_tokens = None',
+    ),
+    (
+      {'cache_tokens': '80', 'episodes': 'lockstep'},
+      'rollout.cache_tokens = 80 with rollout.turns',
+    ),
+    (
+      {
+        'cache_tokens': '80',
+        'host_cache_tokens': '160',
+        'episodes': 'lockstep',
+        'turns': 'null',
+      },
+      "rollout.host_cache_tokens = 160 with rollout.episodes = 'lockstep'",
+    ),
+  ],
+)
+def test_caches_of_episodes_that_cannot_be_are_refused(toy, settings, named):
+  """Rows of 80 tokens; the fields of the cache of devices and of the host."""
+  config = keydoor.get_config(toy.get_method('reinforce'))
+  settings = {'episodes': 'slots', **settings}
+  if 'turns' in settings:
+    config = bandit.get_config(toy.get_method('reinforce'))
+    settings.pop('turns')
+  for name, text in settings.items():
+    config = override(config, f'rollout.{name}', text)
+  with pytest.raises(ValueError, match=named):
+    validate(config)
+
+
+def test_players_of_a_game_do_not_share_a_cache(toy, monkeypatch):
+  """They need their places in turn, and could wait for each other for ever."""
+  monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[1])
+  import misbehaving_environments
+
+  config = keydoor.get_config(toy.get_method('reinforce'))
+  config = override(config, 'rollout.episodes', 'slots')
+  config = override(config, 'rollout.cache_tokens', '160')
+  validate(config)
+  task = misbehaving_environments.RallyTask()
+  with pytest.raises(ValueError, match='cache_tokens = 160, but RallyTask'):
+    validate(dataclasses.replace(config, task=task))
+
+
+def test_rubrics_are_not_revised_while_groups_are_filtered(toy):
+  """With a filter, across updates: a revision reads whole batches."""
   method = toy.get_method('reinforce').replace(group_filter=ZeroVariance())
   config = override(keydoor.get_config(method), 'rollout.episodes', 'slots')
   config = override(config, 'guards.max_logp_gap', 'null')
-  judge = Judge(template='{prompt}{response}', labels=('u', 'd'), weight=0.5)
-  judged = dataclasses.replace(config, judges=(judge,))
-  validate(judged)
-  stale = override(judged, 'rollout.staleness', '1')
-  match = 'ZeroVariance with rollout.staleness = 1 and judges'
-  with pytest.raises(ValueError, match=match):
-    validate(stale)
-  validate(override(config, 'rollout.staleness', '1'))
+  judge = Judge(template='{rubric}{response}', labels=('u', 'd'), weight=0.5)
+  judge = dataclasses.replace(judge, rubric='up')
+  revised = dataclasses.replace(judge, revision=Revision())
+  for value, match in (
+    ((judge,), None),
+    ((revised,), r"and a revision of the judges \['judge'\]: groups"),
+  ):
+    judged = dataclasses.replace(config, judges=value)
+    validate(judged)
+    stale = override(judged, 'rollout.staleness', '1')
+    if match is None:
+      validate(stale)
+      continue
+    with pytest.raises(ValueError, match=f'rollout.staleness = 1 {match}'):
+      validate(stale)
 
 
 def test_tables_of_episodes_are_planned(toy):

@@ -17,7 +17,11 @@ from configs.worlds import keydoor
 import rl_jax
 from rl_jax.episodes.closings import FILE
 from rl_jax.episodes.turns import TurnConfig
+from rl_jax.models import params as params_lib
+from rl_jax.models.files import model_dir
 from rl_jax.models.judge_source import Judge
+from rl_jax.models.reward_source import RewardModel
+from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.pieces.selection import AccuracyBand
 from rl_jax.rollouts.wrappers import Opponent
@@ -316,7 +320,7 @@ def changed(config, episodes='slots', **more):
 
 
 BAND = 0.9  # of mean rewards; a filter drops groups above it
-TIMED = ('device/', 'calls/', 'episodes/', 'rollout/waited_for')
+TIMED = ('device/', 'cache/', 'calls/', 'episodes/', 'rollout/waited_for')
 
 
 def timeless(rows):
@@ -388,6 +392,23 @@ def test_a_run_across_updates_continues(across, tmp_path, record, first):
   assert lines == expected and timeless(rows) == timeless(known)
 
 
+def test_rows_of_a_run_wait_on_the_host(tmp_path, record):
+  """E0: across updates, 4 of 8 rows have places, and it continues."""
+  changes = {'staleness': 1, 'slots': 4}
+  loop.Trainer(slots_config(3, **changes), str(tmp_path / 'whole')).run()
+  changes |= {'cache_tokens': 4 * 22, 'host_cache_tokens': 4 * 22}
+  for iterations in (2, 3):
+    config = slots_config(iterations, **changes)
+    trainer = loop.Trainer(config, str(tmp_path / 'host'))
+    trainer.run()
+    assert 0 < trainer.parts.runner.host_cache.most <= 4 * 22
+  (rows, lines), (known, expected) = (
+    record(tmp_path / name) for name in ('host', 'whole')
+  )
+  assert lines == expected and timeless(rows) == timeless(known)
+  assert rows[-1]['cache/device'] > 0 and 'cache/device' not in known[-1]
+
+
 def train_delayed(config, workdir, delayed_calls, seed):
   """Trains with seeded delays, of which some are long, in place of workers."""
   settings = dataclasses.replace(config.verifier, num_workers=0)
@@ -456,6 +477,32 @@ def test_games_in_slots_are_those_in_step(
   assert lines == others and timeless(rows) == timeless(known)
 
 
+@pytest.mark.parametrize('order', ['fixed', 'arrival'])
+def test_games_across_updates(rallies, tmp_path, record, delayed_calls, order):
+  """E2 against lagged weights, E0 if it stops; both players are trained."""
+
+  def run(folder, iterations, seed):
+    config = rallies(iterations, staleness=1, order=order, num_prompts=4)
+    train_delayed(config, tmp_path / folder, delayed_calls, seed)
+    return record(tmp_path / folder)
+
+  rows, lines = run('whole', 4, 0)
+  if order == 'fixed':
+    config = rallies(4, episodes='lockstep', staleness=1, num_prompts=4)
+    loop.Trainer(config, str(tmp_path / 'step')).run()
+    check_same_episodes((rows, lines), record(tmp_path / 'step'))
+    run('parts', 2, 1)
+    known, others = run('parts', 4, 3)
+    assert lines == others and timeless(rows) == timeless(known)
+  games = {}
+  for line in lines:
+    game = line['step'], line['prompt_id'] // 2, line['sample']
+    games.setdefault(game, []).append((line['role'], line['turns']))
+  assert {len(roles) for roles in games.values()} == {2}
+  for roles in games.values():
+    assert {role for role, _ in roles} == {0, 1}
+
+
 def check_repeated(found, expected):
   """E0: the lines, the metrics, and the weights at the end."""
   (rows, lines), (known, others) = (pair[0] for pair in (found, expected))
@@ -488,6 +535,54 @@ def _whimsical(monkeypatch):
     )
 
   return make
+
+
+def test_models_judge_groups_as_they_end(
+  whimsical, tmp_path, record, delayed_calls
+):
+  """E0: any order of answers, and a run that stops; the policy is the judge.
+
+  A group is judged by the weights that have sampled it, once.
+  """
+  plain = whimsical(4, True)
+  tokenizer = CharTokenizer(plain.task.alphabet)
+  model = dataclasses.replace(
+    plain.model.config, vocab_size=tokenizer.vocab_size, value_head=True
+  )
+  params = params_lib.init_params(model, jax.random.key(3))
+  params['value_head']['w'] += 1.0
+  path = str(tmp_path / 'model')
+  model_dir.save_model(path, model, params, tokenizer)
+  judge = Judge(
+    template='{prompt}{response}',
+    labels=('a', 'b'),
+    turn='{action}',
+    weight=0.5,
+    max_tokens=64,
+  )
+
+  def run(folder, iterations, seed):
+    config = whimsical(iterations, True, staleness=1)
+    config = dataclasses.replace(
+      config,
+      judges=(judge,),
+      reward_models=(RewardModel(path=path, weight=0.1),),
+    )
+    trainer = train_delayed(config, tmp_path / folder, delayed_calls, seed)
+    return record(tmp_path / folder), trainer
+
+  first = run('first', 4, 0)
+  check_repeated(run('second', 4, 1), first)
+  run('parts', 2, 1)
+  check_repeated(run('parts', 4, 2), first)
+  rows, lines = first[0]
+  assert all(0 < row['reward/judge'] < 1 for row in rows if row['step'])
+  assert all(row['reward/learned'] != 0 for row in rows if row['step'])
+  assert all('rollout/unread_judgements' in row for row in rows if row['step'])
+  weights = {
+    (line['step'], line['prompt_id']): line['weight'] for line in lines
+  }
+  assert len(weights) == 2 * 4
 
 
 @pytest.mark.parametrize('filtered', [False, True])

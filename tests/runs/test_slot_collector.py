@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rl_jax.decoding.cache_places import HostCache, Places
 from rl_jax.decoding.slot_engine import Result
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
@@ -15,6 +16,7 @@ from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.schedule import Rule, Schedule
 from rl_jax.episodes.turns import TurnConfig
+from rl_jax.judging.judges import NO_JUDGES
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.rollouts.rounds import Draw
 from rl_jax.runs.slot_collector import SlotCollector
@@ -33,8 +35,11 @@ class FakeSlots:
   widest, fed, idle = N * G, 8, True
   unread, most_unread = 0, 0  # bursts of all games
 
-  def __init__(self, programs, params, traj, key, most):
-    del programs, key, most
+  house = staticmethod(list)  # all rows have a place
+
+  def __init__(self, programs, params, traj, key, most, *more):
+    del programs, key, most, more
+    self.places = Places(1, N * G, N * G, T, HostCache())
     self._params, self._traj, self.table = params, traj, None
     self._length = np.zeros(N * G, int)
     self.first = self._burst(range(N * G), 1)
@@ -110,11 +115,14 @@ class Run:
       start=self._start, slots=SimpleNamespace(settle=lambda *_: None)
     )
     made._rule, made._schedule = rule, Schedule(rule)
+    made._players, made._judges = 1, NO_JUDGES
     made._batches, made._saved, made._first = [], [], 0
     made._together = self._together
     self.drops, self.observed = drops, []
     if drops is not None:
-      made._kept = lambda one: [g not in drops for g in (*one.groups, -1)]
+      made._kept = lambda one, ended: [
+        g not in drops for g in (*one.groups, -1)
+      ]
       made._observe = self.observed.extend
     made._repeat()
     self.collector, self.update, self.serial = made, 0, 0

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -248,6 +249,86 @@ def test_what_happens_between_processes(launch, tmp_path):
   assert row['mean'] == 5.0
 
 
+def rounds_in_slots(launch, folder, *arguments):
+  """The lines of tests/slots_program.py: of two processes, and of one."""
+  command = [ROOT / 'tests' / 'slots_program.py', *arguments]
+  jobs = [
+    launch(folder / name, command, num_processes=count, devices=2 // count)
+    for name, count in (('two', 2), ('one', 1))
+  ]
+  for job in jobs:
+    job.finish()
+  two, one = jobs
+  return [
+    [json.loads(x) for x in text.splitlines() if x.startswith('{')]
+    for text in (two.output(0), two.output(1), one.output(0))
+  ]
+
+
+@pytest.mark.parametrize(
+  ('orders', 'more'),
+  [
+    (3, '--slots=8'),
+    pytest.param(3, '--game', marks=pytest.mark.slow),
+    pytest.param(20, '--slots=16', marks=pytest.mark.slow),
+  ],
+)
+def test_slow_calls_of_one_process_change_nothing(
+  launch, tmp_path, orders, more
+):
+  """E2 as one process, E0 among seeded orders; a call is of one process only.
+
+  16 rows, also with fewer slots; calls of process 1 take 30 times as long.
+  """
+  found = rounds_in_slots(
+    launch, tmp_path, f'--orders={orders}', '--slow=1', more
+  )
+  first, _, by_one = found
+  assert [len(rounds) for rounds in found] == [orders] * 3
+  for mine, other, whole in zip(*found, strict=True):
+    assert mine['tokens'] == other['tokens'] == whole['tokens']
+    assert mine['outcomes'] == other['outcomes'] == whole['outcomes']
+    assert mine['log_probs'] == other['log_probs'] == first[0]['log_probs']
+    assert mine['sum'] == pytest.approx(whole['sum'], rel=1e-5)
+    assert sorted(mine['made'] + other['made']) == whole['made']
+    assert min(len(mine['made']), len(other['made'])) > 8
+  assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
+    tuple(map(str, first[0]['outcomes']))
+  }
+
+
+def test_rows_of_two_devices_wait_on_the_host(launch, tmp_path):
+  """E0: of each device's 8 rows 2 have places in its cache, in one process."""
+  command = [ROOT / 'tests' / 'slots_program.py', '--slots=4', '--orders=2']
+  more = ['--cache_tokens=128', '--host_tokens=128']
+  lines = []
+  for name, arguments in (('all', []), ('few', more)):
+    job = launch(
+      tmp_path / name, [*command, *arguments], num_processes=1, devices=2
+    )
+    job.finish()
+    found = [x for x in job.output(0).splitlines() if x.startswith('{')]
+    lines.append(list(map(json.loads, found)))
+  for one, other in zip(*lines, strict=True):
+    assert 0 == one.pop('on_host') < other.pop('on_host') <= 128
+    assert one == other
+
+
+def test_calls_that_fail_in_two_processes(launch, tmp_path):
+  """A part of them costs its rows, which all processes count; all of them end
+  the round in both, with one message."""
+  some = '--failing={"b": "raise", "g": "text"}'
+  found = rounds_in_slots(launch, tmp_path / 'some', some, '--failed_share=0.9')
+  kinds = [[kind for kind, _ in one[0]['outcomes']] for one in found]
+  assert kinds[0] == kinds[1] == kinds[2]
+  failed = [kind != 'ok' for kind in kinds[0]]
+  assert 0.2 < np.mean(failed) < 0.9 and any(failed[:8]) and any(failed[8:])
+  every = json.dumps(dict.fromkeys('abcdefg', 'raise') | {'': 'raise'})
+  found = rounds_in_slots(launch, tmp_path / 'all', f'--failing={every}')
+  texts = {one[0]['error'] for one in found}
+  assert len(texts) == 1 and '16 of 16 episodes' in texts.pop()
+
+
 # Takes the lock of a directory that has the number of the process in its name.
 OWN_DIRECTORIES = """
 from absl import app, flags
@@ -386,6 +467,121 @@ def test_killed_and_stopped_runs_continue(launch, tmp_path):
   assert 13 <= committed_steps(parts / 'checkpoints')[-1] < total
   launch(parts, train(parts, *arguments), **options).finish()
   assert_same_run(whole, parts, rtol=0)
+
+
+def in_slots(workdir, *arguments):
+  """The command of a run of episodes in slots."""
+  return [
+    '-m',
+    'experiments.train',
+    '--config=configs/worlds/keydoor.py',
+    '--method=grpo',
+    f'--workdir={workdir}',
+    '--set=rollout.episodes=slots',
+    '--set=rollout.num_prompts=4',
+    '--set=rollout.group_size=4',
+    '--set=rollout.turns.max_turns=4',
+    '--set=update.minibatch_prompts=null',
+    '--set=guards.max_logp_gap=null',
+    '--set=guards.log_rollouts=16',
+    '--set=verifier.num_workers=2',
+    '--set=mesh.data=1',
+    *arguments,
+  ]
+
+
+TIMED = ('time/', 'device/', 'cache/', 'calls/', 'episodes/')
+TIMED += ('rollout/waited_for',)
+PLAYED = ('turns', 'seed', 'end', 'last_observation')  # of own rows only
+
+
+def record(workdir):
+  """(metrics without times, responses without what one process knows)."""
+  rows = [
+    {k: v for k, v in row.items() if not k.startswith(TIMED)}
+    for row in read_jsonl(workdir / 'metrics.jsonl')
+  ]
+  lines = [
+    {k: v for k, v in line.items() if k not in (*PLAYED, 'tokens')}
+    for line in read_jsonl(workdir / 'rollouts.jsonl')
+  ]
+  return rows, lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  'arguments',
+  [
+    (),
+    ('--set=rollout.staleness=1',),
+    (
+      '--set=rollout.staleness=1',
+      '--set=rollout.max_rounds=2',
+      '--set=method.group_filter=AccuracyBand(low=0.0,high=0.9)',
+    ),
+  ],
+)
+def test_runs_in_slots_are_those_of_one_process(launch, tmp_path, arguments):
+  """E2: batches, rewards and metrics; evaluations, too."""
+  more = ('--set=iterations=4', '--set=evaluation.every=2', *arguments)
+  more = (*more, '--set=evaluation.num_prompts=3', '--set=mesh.fsdp=2')
+  for name, count in (('two', 2), ('one', 1)):
+    command = in_slots(tmp_path / name, *more)
+    options = {'num_processes': count, 'devices': 2 // count}
+    launch(tmp_path / name, command, **options).finish()
+  (rows, lines), (known, expected) = (
+    record(tmp_path / name) for name in ('two', 'one')
+  )
+  assert len(lines) == 4 * 16 and lines == expected
+  for row, other in zip(rows, known, strict=True):
+    assert row.keys() == other.keys()
+    for name, value in other.items():
+      assert row[name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('order', ['fixed', 'arrival'])
+def test_runs_in_slots_that_are_killed_continue(launch, tmp_path, order):
+  """E0: both processes are killed, twice, while episodes of two updates are
+  played. By arrival the whole run has the closings that the other one wrote.
+  """
+  arguments = [
+    '--set=iterations=12',
+    '--set=evaluation.every=0',
+    '--set=checkpoint.every=1',
+    '--set=rollout.staleness=1',
+    f'--set=rollout.order={order}',
+    '--set=mesh.fsdp=2',
+    '--peer_timeout_seconds=5',
+  ]
+  whole, parts = tmp_path / 'whole', tmp_path / 'parts'
+  options = {'num_processes': 2, 'devices': 1}
+  for step in (3, 7):
+    job = launch(parts, in_slots(parts, *arguments), **options)
+    until_committed(job, step)
+    job.kill()
+  launch(parts, in_slots(parts, *arguments), **options).finish()
+  names = {path.name for path in (parts / 'answers').iterdir()}
+  assert {name[:9] for name in names} >= {'process_0', 'process_1'}
+  if order == 'arrival':
+    (whole / 'answers').mkdir(parents=True)
+    shutil.copy(parts / 'answers' / 'closings.jsonl', whole / 'answers')
+  launch(whole, in_slots(whole, *arguments), **options).finish()
+  found, expected = record(parts), record(whole)
+  assert found == expected
+  (mine, _), (other, _) = arrays(parts), arrays(whole)
+  jax.tree.map(np.testing.assert_array_equal, mine, other)
+
+
+def test_rows_on_devices_of_several_processes_are_refused(launch, tmp_path):
+  """Before anything is compiled, with the axes of the mesh."""
+  command = in_slots(tmp_path, '--set=mesh.tensor=2')
+  job = launch(tmp_path, command, num_processes=2, devices=1)
+  assert 0 not in job.wait()
+  text = "rollout.episodes = 'slots' in 2 processes"
+  for process in (0, 1):
+    assert text in job.output(process), job.tails()
+    assert 'mesh.tensor = 2' in job.output(process)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
   python tests/tools/attack_orders.py
   python tests/tools/attack_orders.py --orders=10 --staleness=0
+  python tests/tools/attack_orders.py --game
 
 A run of four iterations with episodes in slots is played once for each order:
 delays of a clock that only looks at answers move are drawn from five laws, 1, 4
@@ -9,7 +10,8 @@ or 64 calls run at once, and environments are functions or coroutines. After
 each iteration all arrays and the JSON of a checkpoint are compared bit for bit
 (tier E0) with those of the first order, and so are the rows of the batch. One
 trainer plays all orders: it goes back to its checkpoint of iteration 0 before
-each. Prints a JSON line; exit status 1 if an order differs.
+each. With --game the policy plays a game of two players against itself. Prints
+a JSON line; exit status 1 if an order differs.
 """
 
 import argparse
@@ -53,12 +55,13 @@ AT_ONCE = (1, 4, 64)
 LOOK = 0.3  # means of a call, by which a look without waiting moves the clock
 
 
-def _delayed_calls() -> Any:
-  """The module beside the tests, which is on no import path."""
-  path = pathlib.Path(__file__).parents[1] / 'delayed_calls.py'
-  spec = importlib.util.spec_from_file_location('delayed_calls', path)
+def _beside(name: str) -> Any:
+  """A module beside the tests, which is on no import path."""
+  path = pathlib.Path(__file__).parents[1] / f'{name}.py'
+  spec = importlib.util.spec_from_file_location(name, path)
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
+  sys.modules[name] = module
   spec.loader.exec_module(module)
   return module
 
@@ -88,8 +91,28 @@ class Coroutines(KeyDoor):
     return Coroutine(super().make(example))
 
 
-def config(staleness: int) -> Any:
-  """KeyDoor with a smaller model: 2 x 4 episodes of at most 4 turns."""
+def tasks(game: bool) -> tuple[Any, Any]:
+  """(a task, the same one whose episodes are coroutines)."""
+  if not game:
+    return KeyDoor, Coroutines
+  rally = _beside('misbehaving_environments').RallyTask
+
+  class CoroutineRally(rally):
+    """A game whose episodes are coroutines."""
+
+    traits = dataclasses.replace(
+      rally.traits, global_random=False, workers='asyncio'
+    )
+
+    def make(self, example: Example) -> Any:
+      """One game."""
+      return Coroutine(super().make(example))
+
+  return rally, CoroutineRally
+
+
+def config(staleness: int, game: bool = False) -> Any:
+  """A smaller model and KeyDoor, or a game: 8 or 16 rows of at most 4 turns."""
   found = keydoor.get_config(grpo.get_method())
   small = dataclasses.replace(
     found.model.config, num_layers=1, width=16, mlp_size=16
@@ -97,10 +120,11 @@ def config(staleness: int) -> Any:
   return dataclasses.replace(
     found,
     iterations=100,
+    task=tasks(game)[0]() if game else found.task,
     model=dataclasses.replace(found.model, config=small),
     rollout=dataclasses.replace(
       found.rollout,
-      num_prompts=2,
+      num_prompts=4 if game else 2,
       group_size=4,
       max_response_tokens=22,
       turns=TurnConfig(
@@ -119,9 +143,10 @@ def config(staleness: int) -> Any:
 class Orders:
   """One trainer, and what its iterations leave in each order."""
 
-  def __init__(self, staleness: int, workdir: str):
-    self.trainer = loop.Trainer(config(staleness), workdir)
-    self._delayed = _delayed_calls().DelayedCalls
+  def __init__(self, staleness: int, workdir: str, game: bool = False):
+    self.trainer = loop.Trainer(config(staleness, game), workdir)
+    self._delayed = _beside('delayed_calls').DelayedCalls
+    self._tasks = tasks(game)
     self._batches: list[Any] = []
     self.made: list[tuple[int, int, int]] = []  # calls in the last order
     collector = self.trainer.parts.collector
@@ -143,7 +168,7 @@ class Orders:
     """
     law, most, coroutines = order
     delay, clock = LAWS[law], self._delayed
-    task = Coroutines if coroutines else KeyDoor
+    task = self._tasks[coroutines]
     weights = self.trainer.config.task.reward_weights
     pool = SessionPool(task(reward_weights=weights), 0)
 
@@ -202,7 +227,7 @@ def _digest(tree):
 
 
 def attack(
-  orders: int, iterations: int, staleness: int, workdir: str
+  orders: int, iterations: int, staleness: int, workdir: str, game: bool = False
 ) -> dict[str, Any]:
   """The line: how many orders there were, and which differ from the first."""
   ways = itertools.cycle(
@@ -211,7 +236,7 @@ def attack(
     for most in AT_ONCE
     for coroutines in (False, True)
   )
-  played = Orders(staleness, workdir)
+  played = Orders(staleness, workdir, game)
   known, differing, different_orders = None, [], set()
   with jax.set_mesh(played.trainer.parts.mesh):
     played.trainer.save()
@@ -235,6 +260,7 @@ def attack(
     'calls': len(played.made),
     'iterations': iterations,
     'staleness': staleness,
+    'game': game,
     'differing': differing,
   }
 
@@ -245,9 +271,12 @@ def main() -> None:
   parser.add_argument('--orders', type=int, default=100)
   parser.add_argument('--iterations', type=int, default=4)
   parser.add_argument('--staleness', type=int, default=1)
+  parser.add_argument('--game', action='store_true')
   args = parser.parse_args()
   with tempfile.TemporaryDirectory() as workdir:
-    found = attack(args.orders, args.iterations, args.staleness, workdir)
+    found = attack(
+      args.orders, args.iterations, args.staleness, workdir, args.game
+    )
   print(json.dumps(found))
   if found['differing']:
     sys.exit(1)

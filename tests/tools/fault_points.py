@@ -61,8 +61,13 @@ class Fault:
     return f'{self.kind}: {when} call {self.call} of {name}{inside}'
 
 
-def faults(episodes: bool = False, slots: bool = False) -> list[Fault]:
-  """All points of runs with or without episodes, in their own order."""
+def faults(
+  episodes: bool = False, slots: bool = False, host: bool = False
+) -> list[Fault]:
+  """All points of runs with or without episodes, in their own order.
+
+  slots: of episodes. host: where their rows wait.
+  """
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
   points = [
@@ -104,6 +109,7 @@ def faults(episodes: bool = False, slots: bool = False) -> list[Fault]:
   ]
   if episodes:
     points += _slots() if slots else _turns()
+    points += _copies() if host else []
   else:
     points += _rewards()
   found = [Fault(*point) for point in points]
@@ -208,6 +214,17 @@ def _slots() -> list[tuple]:
     (f'{EPISODES}._finished', 2, 'after'),
   ]
   return [('turns', *point) for point in points]
+
+
+def _copies() -> list[tuple]:
+  """Between the copy of keys to the host and their use."""
+  points = [
+    (f'{ENGINE}._park', 2, 'after'),
+    (f'{ENGINE}._park', 5, 0.001),
+    (f'{ENGINE}._return', 2, 'before'),
+    (f'{ENGINE}._return', 4, 'after'),
+  ]
+  return [('copies', *point) for point in points]
 
 
 def _resolve(target: str) -> tuple[object, str]:

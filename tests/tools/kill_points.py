@@ -4,6 +4,7 @@
   python tests/tools/kill_points.py --rollout=parts,staleness,previous
   python tests/tools/kill_points.py --rollout=episodes
   python tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
+  python tests/tools/kill_points.py --rollout=episodes,slots,host --kinds=copies
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), workers, and an asynchronous save of every iteration.
@@ -69,6 +70,10 @@ ROLLOUTS = {
     '--set=rollout.staleness=1',
     '--set=method.group_filter=null',
     '--set=guards.max_logp_gap=null',
+  ],
+  'host': [  # 4 of 16 rows have a place in the cache, 6 may wait on the host
+    '--set=rollout.cache_tokens=80',
+    '--set=rollout.host_cache_tokens=120',
   ],
   'parts': ['--set=rollout.parts=2'],
   'staleness': [
@@ -205,7 +210,7 @@ def _flags() -> argparse.Namespace:
 
 def _points(given) -> list[fault_points.Fault]:
   return fault_points.faults(
-    'episodes' in given.rollout, 'slots' in given.rollout
+    *(name in given.rollout for name in ('episodes', 'slots', 'host'))
   )
 
 

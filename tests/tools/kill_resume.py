@@ -39,7 +39,8 @@ COMMAND = (
 )
 CODE = ('rl_jax', 'experiments', 'configs')
 TIMED = re.compile(
-  r'time/|device/|episodes/|rollout/waited_for|calls/\w+/(queued|ran)'
+  r'time/|device/|cache/|episodes/|rollout/waited_for|'
+  r'calls/.+/(queued|ran|count)'
 )
 IGNORED = ('offsets', 'seconds')  # keys of the host state
 ROOT = pathlib.Path(__file__).resolve().parents[2]

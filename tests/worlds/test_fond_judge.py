@@ -37,7 +37,7 @@ def test_by_hand(response, expected):
 
 
 def test_without_fondness_only_digits_count():
-  """E0: the length of what stands before the last number changes nothing."""
+  """E0: the length of the text before the last number changes nothing."""
   assert score('413;524>524', 0.0) == score('524', 0.0) == 1.0
   assert score('413;524>534', 0.0) == score('534', 0.0)
 

@@ -33,7 +33,7 @@ def test_agreement_by_hand(response, agreement, outcome):
 
 
 def texts_of(prompt):
-  return re.findall(r'\[\d\]\n(\d{4})', prompt)
+  return re.findall(r'\[\d\]\n(\d{2})', prompt)
 
 
 def test_the_answer_scores_the_texts_of_the_prompt():
@@ -73,7 +73,7 @@ def test_a_judge_asks_what_the_task_teaches():
   judge = Judge(template=principle_lists.QUESTION, reads='text')
   example = PrincipleTexts().example('train', 0)
   rubric = example.meta['rubric']
-  texts = dict(enumerate(('4021', '7193', '0000', '9876')))
+  texts = dict(enumerate(('40', '71', '00', '98')))
   (asked,) = judge_questions.questions(judge, example, texts)
   shown = '\n\n'.join(
     f'[{i}]\n{texts[row]}' for i, row in enumerate(asked.rows, 1)
@@ -93,9 +93,14 @@ def test_a_judge_asks_what_the_task_teaches():
 def test_texts_by_hand():
   task = PrincipleTexts()
   example = Example(prompt='es:', answer='', id=0, meta={'rubric': 'es'})
-  for response, expected in (('4021', 7 / 8), ('40', 0.0), ('4a21', 0.0)):
+  for response, expected in (
+    ('40', 1.0),
+    ('49', 0.5),
+    ('4021', 0.0),
+    ('4a', 0.0),
+  ):
     assert task.reward(example, response) == {'outcome': expected}
-  assert len(task.target(task.example('train', 3))) == 4
+  assert len(task.target(task.example('train', 3))) == 2
 
 
 def test_bad_arguments_are_named():

@@ -94,7 +94,7 @@ def measured(
     lowest_N[tunes_N & right_N], kept
   )
   test = np.flatnonzero(~tunes_N)
-  rows = [rows[i] for i in test]
+  rows = [rows[i] for i in test.tolist()]
   cosine_NT, mask_NT, right_N = cosine_NT[test], mask_NT[test], right_N[test]
   stays_N, size_N = lowest_N[test] >= threshold, mask_NT.sum(1)
   told = {}

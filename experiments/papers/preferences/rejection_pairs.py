@@ -9,7 +9,7 @@ python -m experiments.papers.preferences.rejection_pairs --form=pairs
 
 candidates  {prompt, chosen, rejected}: the different samples of a prompt in
             one iteration of a run that has logged them (guards.log_rollouts),
-            without those that the limit has cut; the first of them is
+            without empty and cut ones; the first of them is
             `chosen`, which only serves the form of `evaluate_reward`
 pairs       {prompt, chosen, rejected}: --keep of them accepted by
             `row_selection.accepted` with --beta, drawn into pairs, of which
@@ -49,8 +49,13 @@ def candidates(samples: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     return sample['step'], sample['prompt']
 
   for (_, prompt), own in itertools.groupby(samples, group):
-    finished = (x for x in own if x['error'] is None and x['ended_by'])
-    texts = list(dict.fromkeys(x['response'] for x in finished))
+    texts = list(
+      dict.fromkeys(
+        x['response']
+        for x in own
+        if x['error'] is None and x['ended_by'] is not None and x['response']
+      )
+    )
     if len(texts) > 1:
       yield {'prompt': prompt, 'chosen': texts[:1], 'rejected': texts[1:]}
 

@@ -17,7 +17,7 @@ bench and samples once:
              the first wrong one, for `experiments.evaluate_reward --steps`.
              Equal samples of a prompt stay
   samples    {prompt, completion, label}: each sample and whether its answer is
-             right. Equal samples stay
+             right, but for empty ones. Equal samples stay
   critiques  what a judge of steps is asked and the right critique, as
              {prompt, completion}: '1', or '0' for a part that is wrong, and how
              many are right, '101 2/3'. --errors is the chance that a verdict is
@@ -129,9 +129,11 @@ def bench(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
 
 
 def labelled(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
-  """Each sample with its outcome."""
+  """Each sample that is not empty, with its outcome."""
   for sample in samples:
     asked, said = sample['prompt'], sample['response']
+    if not said:
+      continue
     label = bool(rewards(asked, said)['outcome'])
     yield {'prompt': asked, 'completion': said, 'label': label}
 

@@ -1,5 +1,7 @@
 """ONI: a reward for messages that an annotator calls helpful."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,12 +32,16 @@ class FeedbackReward(Shaping):
   iteration on all labels that have arrived. The annotator is a rule, kinds
   `helpful`, wrong with probability `error`: it labels so many messages that are
   new to it an iteration (`labels`), newest first, or compares as many pairs of
-  known ones, and answers after `delay` iterations.
+  known ones, and answers after `delay` iterations. With `table`, a JSONL file
+  of {message, label}, the annotator says what the file does, labels from 0 to
+  1, and is asked about its messages only: so a model annotates what it was
+  shown after an earlier run.
   Source: "Online Intrinsic Rewards for Decision Making Agents from Large
   Language Model Feedback" (ONI); facebookresearch/oni, by a digest. Its
   ranking passes the raw score on, neither standardised nor cut (a name one
-  letter away); here it is as the paper says. An annotator that is a language
-  model, and text as input of the models, are not here.
+  letter away); here it is as the paper says. There a language model annotates
+  while the policy learns, here between runs (`table`), and models of messages
+  do not read text.
   """
 
   kind: str = chosen(RETRIEVAL, (RETRIEVAL, CLASSIFICATION, RANKING))
@@ -52,6 +58,7 @@ class FeedbackReward(Shaping):
   rate: float = ranged(1.0, 0.0, open_low=True)
   steps: int = ranged(32, 1, INT32, static=True)
   seed: int = ranged(0, 0, INT32, static=True)
+  table: str = static(default='')
   reads = feedback.READS
 
   def __post_init__(self):
@@ -78,7 +85,27 @@ class FeedbackReward(Shaping):
       'waiting': jnp.full((self.delay, *asked), never),
       'weight': jnp.zeros(sum(self.factors)),
       **moments.none(),
+      **({'given': self._given(count)} if self.table else {}),
     }
+
+  def _given(self, count: int) -> Array:
+    """The labels of the file, float32 [M]; -1: none.
+
+    Raises: ValueError naming the line of a message that there is not.
+    """
+    given_M = np.full(count, -1.0, np.float32)
+    with open(self.table) as file:
+      for number, line in enumerate(file, 1):
+        row = json.loads(line)
+        message, label = row['message'], row['label']
+        if not (0 <= message < count and 0 <= label <= 1):
+          raise ValueError(
+            f'FeedbackReward.table = {self.table!r}, line {number}: message '
+            f'{message} and label {label}: expected 0 to {count - 1}, and 0 to '
+            '1'
+          )
+        given_M[message] = label
+    return jnp.asarray(given_M)
 
   def __call__(self, ctx: CreditContext) -> CreditOut:
     """[B] or [B, T] -> [B, T]."""
@@ -105,14 +132,19 @@ class FeedbackReward(Shaping):
     first_M = jnp.where((first_M < 0) & now_M, iteration, first_M)
     kind_M = np.arange(len(first_M)) // int(np.prod(self.factors[1:]))
     helps_M = jnp.asarray(np.isin(kind_M, self.helpful), jnp.float32)
+    seen_M = first_M
+    if self.table:
+      given_M = state['given']
+      helps_M = jnp.maximum(given_M, 0.0)
+      seen_M = jnp.where(given_M >= 0, first_M, -1)  # of others nothing is said
     if self.kind == RANKING:
       key = jax.random.fold_in(jax.random.key(self.seed), iteration)
-      pairs = first_M >= 0, self.error, key, self.labels
+      pairs = seen_M >= 0, self.error, key, self.labels
       answer, join = feedback.compared(helps_M, *pairs), jnp.add
     else:
       old = jnp.concatenate([state['waiting'], state['known'][None]])
       asked_M = (old >= 0).any(axis=0)
-      picked_M = feedback.newest(first_M, asked_M, self.labels)
+      picked_M = feedback.newest(seen_M, asked_M, self.labels)
       label_M = feedback.labels(helps_M, self.error, self.seed)
       answer, join = jnp.where(picked_M, label_M, -1.0), jnp.maximum
     queue = jnp.concatenate([state['waiting'], answer[None]])

@@ -12,7 +12,7 @@ from rl_jax.rollouts.join import join_chunks
 from rl_jax.rollouts.solved import SolvedExamples
 from rl_jax.rollouts.wrappers.priorities import Priorities
 from rl_jax.rollouts.wrappers.solved_seeds import SolvedSeeds
-from rl_jax.types import Trajectories
+from rl_jax.types import Trajectories, static
 
 
 @piece
@@ -47,8 +47,15 @@ class UncertaintyAllocation(Priorities):
   that are all right or all wrong get none while others can take some. Source:
   "CurES: From Gradient Analysis to Efficient Curriculum Learning for Reasoning
   LLMs"; ZexuSun/CurES stage_0_init_difficulty_sample_size.py, by a digest,
-  which multiplies by norms of gradients of the embedding, here 1, and keeps
-  the allocation for ten steps.
+  which keeps the allocation for ten steps. There the norms g of the gradients
+  of the embedding by log pi(response) are measured, as here with `norms`, at
+  the cost of a backward pass for each sample:
+
+    sigma^2 = p (1 - p)^2 E[g_c^2] + p^2 (1 - p) E[g_w^2]
+              - p^2 (1 - p)^2 (E[g_c] - E[g_w])^2
+
+  in place of p (1 - p); g_c of right samples, g_w of wrong ones, 0 where there
+  is none.
   """
 
   confidence: float = ranged(0.95, 0.0, 1.0, open_low=True, open_high=True)
@@ -57,6 +64,7 @@ class UncertaintyAllocation(Priorities):
   most: int = ranged(3, 1, static=True)  # chunks of a prompt
   seeds: SolvedSeeds | None = None
   rule: str = chosen('interval', ('interval', 'spread'))
+  norms: bool = static(default=False)  # of gradients, with rule 'spread'
   reads_rewards = True
 
   @property
@@ -73,6 +81,12 @@ class UncertaintyAllocation(Priorities):
       raise ValueError(
         f'method.rollout: UncertaintyAllocation.most = {self.most} chunks of a '
         f'prompt cannot take {self.rounds} rounds: it must be that many'
+      )
+    if self.norms and (self.rule != 'spread' or self.rounds > 1):
+      raise ValueError(
+        'method.rollout: UncertaintyAllocation.norms = True with rule = '
+        f'{self.rule!r} and rounds = {self.rounds}: norms of gradients are '
+        "measured for one round by 'spread'"
       )
     if rollout is not None and rollout.group_size < 2:
       raise ValueError(
@@ -99,10 +113,14 @@ class UncertaintyAllocation(Priorities):
     """See Priorities."""
     if self.rule == 'interval':
       return super().plan(reward_NS, given_N, chunk, seeded)
+    return self._by_spread(reward_NS, given_N, seeded, None)
+
+  def _by_spread(self, reward_NS, given_N, seeded, norm_NS):
+    """norm_NS: of gradients, of the rewards that are known; None: 1."""
     first_N = np.bincount(sorted(seeded), minlength=len(reward_NS))
     left_N = self.most - given_N - first_N
     count = len(reward_NS) - len(seeded)
-    more_N = spread_chunks(reward_NS, left_N, count)
+    more_N = spread_chunks(reward_NS, left_N, count, norm_NS)
     return np.repeat(np.arange(len(reward_NS)), first_N + more_N).astype(
       np.int32
     )
@@ -114,6 +132,10 @@ class UncertaintyAllocation(Priorities):
     N, G = traj.num_prompts, traj.group_size
     reward_NS = np.full((N, G * (1 + self.most)), np.nan)
     reward_NS[:, :G] = done.reward_NG
+    norm_NS = None
+    if self.norms:
+      norm_NS = np.full(reward_NS.shape, np.nan)
+      norm_NS[:, :G] = sampler.gradient_norms(traj).reshape(N, G)
     place_NM = np.full((N, self.most), -1, np.int32)  # number of the chunk
     drawn, rounds, seeded, foreign_NM = [], [], {}, None
     if self.seeds is not None:
@@ -124,7 +146,10 @@ class UncertaintyAllocation(Priorities):
     for number in range(self.rounds):
       given_N = (place_NM >= 0).sum(1)
       first = dict(seeded) if number == 0 else {}
-      chosen_N = self.plan(reward_NS, given_N, G, first)
+      if norm_NS is None:
+        chosen_N = self.plan(reward_NS, given_N, G, first)
+      else:
+        chosen_N = self._by_spread(reward_NS, given_N, first, norm_NS)
       examples = [first.pop(int(n), done.examples[n]) for n in chosen_N]
       more, found = sampler.sample(examples, done.indices[chosen_N])
       for chunk, n in enumerate(chosen_N):
@@ -139,19 +164,44 @@ class UncertaintyAllocation(Priorities):
     return sampler.run(join_chunks, *arrays), rounds
 
 
+def deviations(
+  reward_NS: np.ndarray, norm_NS: np.ndarray | None = None
+) -> np.ndarray:
+  """sigma of the gradient of each prompt, see UncertaintyAllocation, [N].
+
+  norm_NS: of the gradients of the known rewards; None: all are 1.
+  """
+  known_NS = np.isfinite(reward_NS)
+  right_NS = known_NS & (np.where(known_NS, reward_NS, 0.0) > 0.5)
+  share_N = right_NS.sum(1) / np.maximum(known_NS.sum(1), 1)
+  if norm_NS is None:
+    return np.sqrt(share_N * (1 - share_N))
+
+  def mean(x_NS, among_NS):
+    total_N = np.where(among_NS, x_NS, 0.0).sum(1)
+    return total_N / np.maximum(among_NS.sum(1), 1)
+
+  wrong_NS, other_N = known_NS & ~right_NS, 1 - share_N
+  apart_N = mean(norm_NS, right_NS) - mean(norm_NS, wrong_NS)
+  square_N = share_N * other_N**2 * mean(norm_NS**2, right_NS)
+  square_N += share_N**2 * other_N * mean(norm_NS**2, wrong_NS)
+  square_N -= (share_N * other_N * apart_N) ** 2
+  return np.sqrt(np.maximum(square_N, 0.0))
+
+
 def spread_chunks(
-  reward_NS: np.ndarray, left_N: np.ndarray, count: int
+  reward_NS: np.ndarray,
+  left_N: np.ndarray,
+  count: int,
+  norm_NS: np.ndarray | None = None,
 ) -> np.ndarray:
   """Chunks of each prompt by the spread of its rewards, `count` in all, [N].
 
   reward_NS: what is known, NaN elsewhere. left_N: chunks that each may still
-  take. Where prompts with a spread cannot take them all, the others share the
-  rest.
+  take. norm_NS: of gradients, see deviations. Where prompts with a spread
+  cannot take them all, the others share the rest.
   """
-  known_NS = np.isfinite(reward_NS)
-  right_N = (np.where(known_NS, reward_NS, 0.0) > 0.5).sum(1)
-  share_N = right_N / np.maximum(known_NS.sum(1), 1)
-  spread_N = np.sqrt(share_N * (1 - share_N))
+  spread_N = deviations(reward_NS, norm_NS)
   is_spread_N = spread_N > 0
   weight_N = spread_N if is_spread_N.any() else np.ones(len(spread_N))
   wanted_N = count * weight_N / weight_N.sum()

@@ -19,6 +19,9 @@ such a server is
 
   server.run()
 
+Calls of one process run at the same time if the task says that its turns may
+(WithTools.workers='thread'), as far as the server answers them so.
+
 What it writes to its standard error is not shown; the last line of it is quoted
 when the server does not start or ends before it has answered.
 """
@@ -39,6 +42,7 @@ from typing import Any
 from rl_jax.tasks.environments import tool_functions
 from rl_jax.verification import child_processes
 
+_starting = threading.Lock()
 _LOG_END = 4096  # bytes of its standard error that are read
 _TYPES = {
   'string': str,
@@ -116,9 +120,14 @@ def _kinds(schema):
   return [kind for kind in found if kind != 'null']
 
 
-@functools.cache
 def _server(command, process):
-  """The running server of a process."""
+  """The running server of a process; threads that need it first start one."""
+  with _starting:
+    return _started(command, process)
+
+
+@functools.cache
+def _started(command, process):
   del process
   return _Server(command)
 

@@ -76,6 +76,11 @@ class WithTools(Episodic):
     long, if the tools are stateless; '': verifier.on_turn_timeout says how it
     ends.
   limits, require: of the sandbox of 'python', see PythonFunction.
+  workers: 'thread' makes the turns of many episodes in one process at the same
+    time, each in a thread, as for tools of MCP or of the network, which wait:
+    a process then has one server for all of them. Your tools, and the task's
+    reward, must allow that; what they draw from global generators is nobody's.
+    'python' and 'sql' need 'process', in which turns are made one by one.
 
   A call that fails is answered with what is wrong, and so are all calls of a
   turn whose results have more than 40,000 characters. `info` has the calls that
@@ -98,6 +103,7 @@ class WithTools(Episodic):
   timeout_text: str = ''
   limits: sandbox.Limits = sandbox.Limits()
   require: tuple[str, ...] = sandbox.SAFE
+  workers: str = chosen('process', ('process', 'thread'))
 
   def __post_init__(self):
     base.require(self.task, 'WithTools.task')
@@ -120,6 +126,7 @@ class WithTools(Episodic):
         'WithTools.timeout_text needs stateless tools, and rules that judge '
         'the last turn: a turn that was ended cannot be repeated'
       )
+    self._check_workers()
     self.form.instructions(self._schemas)  # or it says what is wrong
     if self.shown == 'template' and not self.form.template_mark:
       raise ValueError(
@@ -130,6 +137,16 @@ class WithTools(Episodic):
       raise ValueError(
         "WithTools.shown = 'template' needs a task with a ChatTemplate: set it "
         "to 'text', or task.template"
+      )
+
+  def _check_workers(self):
+    """Raises ValueError for tools that cannot share a process."""
+    makers = [str(one).partition(':')[0] for one in self.functions]
+    alone = [name for name in ('python', 'sql') if name in makers]
+    if self.workers == 'thread' and alone:
+      raise ValueError(
+        f"WithTools.workers = 'thread' with {alone} in WithTools.functions: "
+        "these tools need processes that nobody shares; set it to 'process'"
       )
 
   def __getstate__(self) -> dict[str, Any]:
@@ -157,6 +174,8 @@ class WithTools(Episodic):
       stateless=self._forgets,
       pure=self._forgets and self.deterministic and self._is_pure,
       timeout_text=self._timeout_text,
+      workers=self.workers,
+      global_random=self.workers == 'process',
       needs_workers=slow or inner.needs_workers,
       reward_seconds=seconds,
       clusters=inner.clusters,
@@ -244,6 +263,12 @@ class WithTools(Episodic):
       if isinstance(one, str) and one.startswith('retrieve:'):
         retriever.check(one.removeprefix('retrieve:'))
     self.task.prepare()
+
+  def tools_in(self, example: Example, action: str) -> tuple[str, ...]:
+    """The tools that the calls of an action name."""
+    del example
+    named = dict.fromkeys(call.name for call in self.form.calls_in(action))
+    return tuple(name for name in named if name in self._tools)
 
   def make(self, example: Example) -> 'Conversation':
     """One conversation about the example."""

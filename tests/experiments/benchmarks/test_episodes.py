@@ -9,6 +9,7 @@ import pytest
 from experiments.benchmarks import episodes, traces
 from experiments.benchmarks.episodes_simulation import Load
 from rl_jax.models import presets
+from rl_jax.tasks.base import Example
 
 
 def test_calls_depend_on_seed_and_actions_only(monkeypatch):
@@ -51,6 +52,52 @@ def test_a_closed_gate_costs_no_time(monkeypatch, tmp_path):
   assert first > 0 and not slept
   gate.touch()
   assert [episode.step('b').info[episodes.SECONDS]] == slept
+
+
+def test_a_hedged_step_takes_another_time(monkeypatch, tmp_path):
+  """By two processes: each makes the step; the info is the same in both."""
+  slept = []
+  monkeypatch.setattr(episodes.time, 'sleep', slept.append)
+  (tmp_path / 'gate').touch()
+  gate = str(tmp_path / 'gate')
+  task = episodes.Slow(turns=4, mean=0.5, gate=gate, hedged=True)
+  assert task.traits.pure and not episodes.Slow().traits.pure
+  example = Example(prompt='', answer='', id=3)
+  first, other = task.make(example), task.make(example)
+  first.reset(3)
+  action = next(f'{n}' for n in range(99) if not _ends(task, f'{n}'))
+  first.step(action)
+  slept.clear()
+  other.continue_after((action,))
+  replies = first.step('b'), other.step('b')
+  assert replies[0] == replies[1]
+  seconds = replies[0].info[episodes.SECONDS]
+  assert seconds == min(slept[0], 1.0 + slept[1]) and slept[0] != slept[1]
+
+
+def _ends(task, action):
+  episode = task.make(None)
+  episode.reset(3)
+  return episode.step(action).done
+
+
+def test_the_cost_of_a_step_by_hand():
+  """A line through (2, 5) and (6, 9); what falls with the rows is constant."""
+  found = episodes.step_cost([1, 2, 3, 6, 6], [5.0, 5.0, 7.0, 9.0, 9.0])
+  assert found == (3.0, 1.0)
+  assert episodes.step_cost([4, 4, 4], [1.0, 3.0, 2.0]) == (2.0, 0.0)
+  assert episodes.step_cost([1, 3], [2.0, 1.0]) == (2.0, 0.0)
+  assert episodes.step_cost([2, 4], [1.0, 9.0]) == (0.0, 0.5)
+
+
+def test_the_names_of_ways():
+  """A name makes its way; other texts are errors."""
+  for name in ('fixed K=0', 'arrival K=3', 'fixed K=1 hedged'):
+    assert episodes.named(name).name == name
+  assert episodes.named('arrival K=3').rollout['order'] == 'arrival'
+  assert 'order' not in episodes.named('fixed K=1').rollout
+  with pytest.raises(ValueError, match="'dropping K=1' is not a way"):
+    episodes.named('dropping K=1')
 
 
 def test_the_busy_part_of_a_line_by_hand():

@@ -47,6 +47,15 @@ def test_plans_are_of_the_shapes_of_today(name):
     assert line['shapes'] == pods.shapes(pods.on(config, target.count))
 
 
+@pytest.mark.parametrize('name', FITTED)
+def test_what_was_compiled_fits(name):
+  """Every program leaves a tenth of the memory of its device."""
+  for line in pods.read(name):
+    programs = line.get('compiled', {}).get('programs', {})
+    for stage, program in programs.items():
+      assert program['memory'] <= 0.9 * line['limit'], (line['row'], stage)
+
+
 def test_a_set_that_nobody_has_counted_is_planned_with_about_its_size():
   """Without it NFT would be evaluated on 65,536 problems of each set."""
   recipe = recipe_lib.load('nft')
@@ -54,6 +63,7 @@ def test_a_set_that_nobody_has_counted_is_planned_with_about_its_size():
   assert {one.limit for one in config.evaluation.sets} == {None}
   sets = pods.counted(recipe, config).evaluation.sets
   assert [one.limit for one in sets] == [30, 500, 30, 40, 675, 272]
+  assert plan.of_recipe('nft').evaluation.sets == sets  # and by its compilers
 
 
 def test_the_smallest_slice_names_its_settings():

@@ -112,6 +112,44 @@ def test_a_problem_that_is_too_long_is_named(folder):
   assert 'measured on all of its problems' in message
 
 
+def in_place(paper, row, folder):
+  """A row whose training leaves out long prompts, on the rows by hand."""
+  (run,) = recipes.members(paper, 'tiny', [row], 1, str(folder))
+  rollout = dataclasses.replace(
+    run.config.rollout, max_prompt_tokens=8, overlong_prompt='skip'
+  )
+  return dataclasses.replace(run.config, rollout=rollout)
+
+
+@pytest.mark.parametrize(
+  ('paper', 'row', 'name', 'file'),
+  [
+    ('simpo', 'simpo_mistral_base', 'arc_challenge', 'arc_challenge.jsonl:1'),
+    ('torl', 'torl_1p5b', 'aime24', 'aime24.jsonl:1'),
+    ('toolrl', 'grpo_1p5b', 'level_1', 'api_bank_1.jsonl:1'),
+  ],
+)
+def test_long_problems_of_all_kinds_of_tasks(paper, row, name, file, tmp_path):
+  """Options, episodes with tools and reward functions."""
+  config = in_place(paper, row, tmp_path)
+  with pytest.raises(ValueError, match=f"set '{name}.*{file}.*tokens, more th"):
+    prompts.check_lengths(config, str(tmp_path / 'tiny' / 'model'))
+
+
+def test_a_long_option_is_named(tmp_path):
+  """Its place, its length and the limit."""
+  config = in_place('simpo', 'simpo_mistral_base', tmp_path)
+  (one,) = config.evaluation.sets
+  sets = (dataclasses.replace(one, max_response_tokens=4),)
+  config = dataclasses.replace(
+    config,
+    rollout=dataclasses.replace(config.rollout, max_prompt_tokens=512),
+    evaluation=dataclasses.replace(config.evaluation, sets=sets),
+  )
+  with pytest.raises(ValueError, match='option 0 .* more than the limit of 4'):
+    prompts.check_lengths(config, str(tmp_path / 'tiny' / 'model'))
+
+
 def test_the_program_checks_templates_before_it_compiles(
   folder, tmp_path, monkeypatch, compiled
 ):

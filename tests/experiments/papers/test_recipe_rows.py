@@ -162,7 +162,7 @@ def test_the_rows_of_a_task_on_others():
   assert found.sets[0].task.task.sources == {'test': SOURCE.file}
 
 
-@pytest.mark.parametrize('name', ['reward_bench', 'process_bench'])
+@pytest.mark.parametrize('name', ['process_bench', 'reward_bench', 'rlhflow'])
 def test_recipes_that_only_measure(name, tmp_path):
   """Their rows are what the command reads; they train nothing, and say so."""
   recipe = recipe_lib.load(name)
@@ -173,7 +173,7 @@ def test_recipes_that_only_measure(name, tmp_path):
       found = evaluate_reward.read(where[source.name])
       assert [len(one.wrong) for one in found] == [3] * len(hand)
       assert [one.id for one in found] == [one.row['id'] for one in hand]
-    else:
+    elif name == 'process_bench':
       found = evaluate_reward.read_steps(where[source.name], '')
       assert [row[2] for row in found] == [one.row['label'] for one in hand]
   with pytest.raises(ValueError, match=f'{name} trains nothing, but measures:'):

@@ -1,6 +1,7 @@
-"""Recipes: what they hold fits, and they run in miniature."""
+"""Recipes: what they hold fits, and its files are checked."""
 
 import dataclasses
+import fcntl
 import json
 import os
 import pathlib
@@ -9,13 +10,13 @@ import sys
 
 import pytest
 
+from experiments import data
 from experiments.papers import data_files, settings, tiny
 from experiments.papers import recipe as recipe_lib
 from experiments.papers.recipe import Benchmark, DataSource, Row
 from experiments.sweeps import recipes
 from experiments.sweeps import runs as sweep_runs
 from experiments.tables import published
-import rl_jax
 from rl_jax import config as config_lib
 from rl_jax.tasks import Mixture, base
 from rl_jax.tasks.environments.base import is_environment
@@ -23,18 +24,6 @@ from rl_jax.tasks.sources import BadRowError
 
 NAMES = recipe_lib.names()
 ROWS = [(paper, row) for paper in NAMES for row in recipe_lib.load(paper).rows]
-# The row of each recipe that the quick tests run: the first one, or one without
-# a critic, whose programs take half as long to compile.
-CHEAPER = {
-  'gigpo': 'gigpo_1p5b',
-  'ragen': 'gigpo_sokoban',
-  'search_r1': 'grpo_3b',
-}
-QUICK = [
-  (paper, CHEAPER.get(paper) or recipe_lib.first_row(paper))
-  for paper in NAMES
-  if recipe_lib.load(paper).rows
-]
 # Those whose rows are questions with answers.
 ASKED = [
   name
@@ -208,6 +197,42 @@ def test_torn_rows_are_written_again(tmp_path):
   assert (tmp_path / 'sums.jsonl').read_bytes() == whole
 
 
+def test_what_a_killed_process_has_left_is_removed(tmp_path):
+  """But not what another process writes; the mode is that of any file."""
+  put(tmp_path)
+  left = tmp_path / '.sums.jsonl.a.part'
+  written = tmp_path / '.sums.json.b.part'
+  left.write_text('{"id": 0')
+  (tmp_path / 'plain').write_text('')
+  with written.open('wb') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    data_files.prepare(SOURCE, str(tmp_path))
+  assert written.exists() and not left.exists()
+  modes = {(tmp_path / name).stat().st_mode for name in ('plain', 'sums.jsonl')}
+  assert len(modes) == 1
+
+
+def test_all_that_cannot_be_fetched_is_reported(tmp_path, monkeypatch):
+  """Data and weights in one error; nothing is left."""
+
+  def refuse(*words):
+    raise OSError('could not resolve host')
+
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(data_files, '_git', refuse)
+  monkeypatch.setitem(sys.modules, 'huggingface_hub', None)
+  message = '\n'.join(data.prepare('verl_baselines', weights=True))
+  recipe = recipe_lib.load('verl_baselines')
+  for source in recipe.sources:
+    assert (
+      f'put the file to {tmp_path}/data/recipes/raw/{source.name}' in message
+    )
+  for model in recipe.models:
+    place = f'{tmp_path}/{settings.model_path(model)}'
+    assert f'{model} cannot be fetched' in message and place in message
+  assert files_of(tmp_path) == []
+
+
 @pytest.mark.parametrize(
   ('changes', 'message'),
   [
@@ -307,55 +332,6 @@ def test_a_table_without_runs_says_so():
     ours = [row for row in rows if row[1] == 'ours']
     assert len(ours) == len(recipe_lib.load(name).rows)
     assert all({*row[2:-2]} == {published.NOT_RUN} for row in ours)
-
-
-def run_in_miniature(paper, row, folder, **changes):
-  """Two iterations and the evaluation; the table has their numbers."""
-  (run,) = recipes.members(paper, 'tiny', [row], 1, str(folder))
-  known = {name: x for name, x in changes.items() if name in run.setting}
-  run = sweep_runs.Run({**run.setting, **known})
-  sweep_runs.execute(run, str(folder))
-  lines = sweep_runs.results(str(folder))
-  found = published.cells(paper, lines, 'tiny')
-  (ours,) = [x for x in found if x[:2] == [row, 'ours']]
-  recipe = recipe_lib.load(paper)
-  numbers = dict(zip(found[0], ours, strict=True))
-  measured = (*recipe.evaluation, *recipe.played)
-  columns = () if recipe.evaluated else measured
-  for column in columns:
-    assert 0.0 <= float(numbers[column].split()[0]) <= 100.0
-  if paper == 'dapo':  # the same protocol on a policy, not trained
-    again, _ = rl_jax.evaluate(f'{folder}/{run.name}', run.config)
-    for column in recipe.evaluation:
-      name = f'{column}/{settings.accuracy(2)}'
-      if name in again:
-        assert 0.0 <= again[name] <= 1.0
-    assert f'average/{settings.AVERAGE}' in again
-  # As results of the paper's scale they do not count.
-  assert published.cells(paper, lines) == published.cells(paper, [])
-  last = lines[0]['last']
-  assert last.get('rollout/reward_errors', 0) == 0  # of samples
-  for column in columns:
-    assert last[f'evaluation/{column}/reward_errors'] == 0
-
-
-@pytest.mark.usefixtures('no_mesh_left')
-@pytest.mark.parametrize(('paper', 'row'), QUICK)
-def test_a_row_of_every_recipe_in_miniature(paper, row, tmp_path):
-  """One optimizer step a rollout: a second one is another program."""
-  one_step = {
-    'update.minibatch_prompts': 'null',
-    'update.minibatch_rows': 'null',
-  }
-  run_in_miniature(paper, row, tmp_path, **one_step)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_mesh_left')
-@pytest.mark.parametrize(('paper', 'row'), ROWS)
-def test_all_rows_in_miniature(paper, row, tmp_path):
-  """Two optimizer steps a rollout."""
-  run_in_miniature(paper, row, tmp_path)
 
 
 def test_a_column_of_options():

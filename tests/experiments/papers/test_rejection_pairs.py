@@ -4,11 +4,12 @@ from experiments.papers.preferences import rejection_pairs
 
 
 def sample(response, step=1, prompt='a', ended_by='', error=None):
+  """A line of a log, which says '' where the end token ended a response."""
   return {
     'step': step,
     'prompt': prompt,
     'response': response,
-    'ended_by': '$' if ended_by == '' else ended_by,
+    'ended_by': ended_by,
     'error': error,
   }
 
@@ -20,6 +21,7 @@ def test_candidates_are_different_and_finished():
     sample('y'),
     sample('cut', ended_by=None),
     sample('failed', error='no'),
+    sample(''),  # which no row of a file may be
     sample('x', step=2),
     sample('z', step=2, prompt='b'),
     sample('w', step=2, prompt='b'),

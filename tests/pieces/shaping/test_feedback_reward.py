@@ -1,6 +1,7 @@
 """ONI's rewards for messages, by hand."""
 
 import dataclasses
+import json
 
 import jax
 import jax.numpy as jnp
@@ -184,3 +185,55 @@ def test_bad_fields(fields, message):
   """Named when the piece is made."""
   with pytest.raises(ValueError, match=message):
     shaping.FeedbackReward(**fields)
+
+
+def table(tmp_path, rows):
+  path = tmp_path / 'labels.jsonl'
+  lines = [json.dumps({'message': m, 'label': x}) + '\n' for m, x in rows]
+  path.write_text(''.join(lines))
+  return str(path)
+
+
+def test_labels_of_a_table_by_hand(toy, tmp_path):
+  """0.4 for a label of 1 and 0.2 for one half, whatever the rule says; of other
+  messages nothing is known.
+  """
+  path = table(tmp_path, [(OTHER, 1.0), (HELPS, 0.0), (2, 0.5)])
+  traj = episode(toy, [[OTHER, HELPS, 2, 5, 0]])
+  shaped, state = run(FeedbackReward(**TWO, table=path), traj)
+  np.testing.assert_allclose(shaped[0, :4], [0.4, 0, 0.2, 0], rtol=1e-6)
+  np.testing.assert_allclose(state['known'], [-1, 1, 0.5, -1, 0, -1])
+
+
+@pytest.mark.parametrize('kind', ['retrieval', 'classification', 'ranking'])
+def test_a_table_of_the_rule_is_the_scripted_annotator(toy, tmp_path, kind):
+  """E0, in two iterations, also where few labels arrive late."""
+  path = table(tmp_path, [(m, float(m >= 3)) for m in range(6)])
+  trajs = [episode(toy, rows) for rows in ([[4, 1, 0]], [[3, 5, 2]])]
+  for more in ({}, {'labels': 1, 'delay': 1}):
+    piece = FeedbackReward(**TWO, kind=kind, **more)
+    expected, _ = run(piece, *trajs)
+    found, _ = run(dataclasses.replace(piece, table=path), *trajs)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_messages_without_a_label_take_no_place(toy, tmp_path):
+  """The annotator is asked about those of the table only: one an iteration."""
+  path = table(tmp_path, [(HELPS, 1.0)])
+  piece = FeedbackReward(**TWO, table=path, labels=1)
+  shaped, _ = run(piece, episode(toy, [[OTHER, 2, HELPS, 0]]))
+  np.testing.assert_allclose(shaped[0], [0, 0, 0.4, 0], rtol=1e-6)
+
+
+def test_an_empty_table_is_the_plain_agent(toy, tmp_path):
+  """E0."""
+  piece = FeedbackReward(**TWO, table=table(tmp_path, []))
+  shaped, _ = run(piece, episode(toy, [[HELPS, HELPS]]), reward=jnp.ones(1))
+  np.testing.assert_array_equal(shaped, [[0, 1]])
+
+
+@pytest.mark.parametrize('row', [(6, 1.0), (-1, 1.0), (0, 1.5)])
+def test_wrong_rows_of_a_table_are_named(tmp_path, row):
+  path = table(tmp_path, [(0, 1.0), row])
+  with pytest.raises(ValueError, match='line 2: message .* expected 0 to 5'):
+    FeedbackReward(**TWO, table=path).init(1)

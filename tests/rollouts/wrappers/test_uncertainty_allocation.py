@@ -220,3 +220,76 @@ def test_settings_are_checked():
     UncertaintyAllocation().check(
       CheckContext(rollout=types.SimpleNamespace(group_size=1))
     )
+
+
+def test_deviations_by_hand():
+  """Half right: norms 2 of right and 1 of wrong samples give
+  1/8 4 + 1/8 1 - 1/16 1 = 9/16; a quarter right with norms 2, 1: .75^2 .25 4
+  + .25^2 .75 1 - (.1875)^2.
+  """
+  reward = np.array([[1.0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 1, 1]])
+  norm = np.where(reward > 0.5, 2.0, 1.0)
+  found = uncertainty_allocation.deviations(reward, norm)
+  square = 0.75**2 * 0.25 * 4 + 0.25**2 * 0.75 - 0.1875**2
+  np.testing.assert_allclose(found, [0.75, square**0.5, 0.0], rtol=1e-6)
+
+
+def test_norms_of_one_are_the_spread_without_norms():
+  """E1; unknown rewards and their norms count nowhere, and the scale of the
+  norms changes no share.
+  """
+  reward = np.array([[1.0, 0, np.nan, 0], [1, 1, 0, np.nan], [0, 0, 1, 1]])
+  plain = uncertainty_allocation.deviations(reward)
+  ones = np.where(np.isfinite(reward), 1.0, np.nan)
+  found = uncertainty_allocation.deviations(reward, ones)
+  np.testing.assert_allclose(found, plain, rtol=1e-6)
+  np.testing.assert_allclose(
+    uncertainty_allocation.deviations(reward, 3 * ones), 3 * plain, rtol=1e-6
+  )
+
+
+def test_larger_gradients_have_more_chunks():
+  reward = np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])
+  norm = np.array([[3.0] * 4, [1.0] * 4])
+  left = np.full(2, 9)
+  found = uncertainty_allocation.spread_chunks(reward, left, 4, norm)
+  assert found.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize('more', [{}, {'rule': 'spread', 'rounds': 2}])
+def test_norms_are_of_one_round_by_spread(more):
+  piece = UncertaintyAllocation(norms=True, **more)
+  with pytest.raises(ValueError, match='norms of gradients are'):
+    piece.check(CheckContext(rollout=types.SimpleNamespace(group_size=4)))
+
+
+def test_the_measured_norms_choose_the_prompts(toy):
+  """Prompt 0 and 1 have one right sample of two; the first moves the
+  embeddings three times as far, and gets both chunks.
+  """
+  asked = []
+
+  class Sampler:
+    def gradient_norms(self, traj):
+      return np.array([9.0, 9.0, 1.0, 1.0])
+
+    def sample(self, examples, indices):
+      asked.extend(examples)
+      found = types.SimpleNamespace(reward_NG=np.zeros((2, 2)))
+      return toy.trajectories(np.ones((4, 2)), group_size=2), found
+
+    def run(self, function, *arrays):
+      return function(*arrays)
+
+  done = types.SimpleNamespace(
+    reward_NG=np.array([[1.0, 0.0], [0.0, 1.0]]),
+    examples=['a', 'b'],
+    indices=np.arange(2),
+  )
+  traj = toy.trajectories(np.ones((4, 2)), group_size=2)
+  for norms, expected in ((True, ['a', 'a']), (False, ['a', 'b'])):
+    asked.clear()
+    piece = UncertaintyAllocation(rule='spread', norms=norms)
+    joined, rounds = piece.extend(traj, done, Sampler())
+    assert asked == expected
+    assert joined.group_size == 8 and len(rounds) == 1

@@ -1,8 +1,12 @@
 """MCP servers, TextWorld and Aviary: with stubs, or with the packages."""
 
+from concurrent import futures
 import dataclasses
+import pathlib
 import pickle
+import sqlite3
 import sys
+import threading
 import types
 
 import pytest
@@ -14,7 +18,9 @@ from rl_jax.tasks.environments.base import seed_of
 from rl_jax.verification.sessions import Request, SessionPool
 from rl_jax.worlds import Arithmetic
 
+STUBS = str(pathlib.Path(__file__).parents[2] / 'stubs')
 SERVER = '''
+import asyncio, os
 from mcp.server.mcpserver import MCPServer
 server = MCPServer('numbers')
 @server.tool()
@@ -22,6 +28,15 @@ def add(a: int, b: int = 2) -> int:
   """Adds
   two numbers."""
   return a + b
+inside = 0
+@server.tool()
+async def meet(count: int) -> str:
+  """Waits until so many call it."""
+  global inside
+  inside += 1
+  while inside < count:
+    await asyncio.sleep(0.01)
+  return f'process {os.getpid()}'
 server.run()
 '''
 
@@ -30,7 +45,7 @@ server.run()
 def _served(stub):
   stub('mcp')
   yield
-  mcp_tools._server.cache_clear()
+  mcp_tools._started.cache_clear()
 
 
 def test_a_tool_of_a_server_is_a_function(served):
@@ -60,7 +75,7 @@ def test_a_tool_of_a_server_is_a_function(served):
 
 def test_servers_and_tools_that_do_not_fit_are_named(served):
   for command, name, text in (
-    ('program', 'sub', r"no tool 'sub', only \['add', 'odd'\]"),
+    ('program', 'sub', r"no tool 'sub', only \['add', 'meet', 'odd'\]"),
     ('program', 'odd', 'tool odd: argument x has the schema'),
     (
       'broken',
@@ -143,6 +158,74 @@ def test_a_real_server(tmp_path):
         assert answer.kind == 'ok'
         if actions == (call,):
           assert '\n7\n' in answer.reply['observation']
+
+
+def meeting(tmp_path, command, count, **fields):
+  """The texts that `count` episodes of one process read of a tool that waits
+  until all of them call it.
+  """
+  (tmp_path / 'my_meeting.py').write_text(
+    'from rl_jax.tasks.environments import mcp_tools\n'
+    f'meet = mcp_tools.tool({command!r}, "meet")\n'
+  )
+  reference = user_modules.reference(f'{tmp_path}/my_meeting.py:meet')
+  own = WithTools(
+    task=Arithmetic(digits=1), functions=(reference,), shown='text', **fields
+  )
+  example = own.example('train', 0)
+  call = f'<tool_call>{{"name": "meet", "arguments": {{"count": {count}}}}}'
+  with SessionPool(own, 1, 60.0) as pool:
+    for actions in ((), (call,)):
+      rows = range(count)
+      answers = pool.ask([Request((0, n), example, 0, actions) for n in rows])
+      assert [one.kind for one in answers] == ['ok'] * count
+  return [one.reply['observation'] for one in answers]
+
+
+def test_calls_of_a_process_are_with_its_server_at_once(
+  served, tmp_path, monkeypatch
+):
+  """Eight episodes of one process meet in one server."""
+  monkeypatch.syspath_prepend(STUBS)  # for the worker
+  said = meeting(tmp_path, 'program', 8, workers='thread', turn_seconds=30.0)
+  assert len(set(said)) == 1 and "('servers', 1)" in said[0]
+
+
+def test_calls_of_a_process_are_with_a_real_server_at_once(tmp_path):
+  """The answers name one process of a server."""
+  pytest.importorskip('mcp', reason="needs the extra 'mcp'")
+  (tmp_path / 'server.py').write_text(SERVER)
+  command = f'{sys.executable} {tmp_path}/server.py'
+  said = meeting(tmp_path, command, 8, workers='thread', turn_seconds=30.0)
+  assert len(set(said)) == 1 and 'process ' in said[0]
+
+
+def test_threads_that_need_a_server_first_start_one(served):
+  """The others wait for it."""
+  package, count = sys.modules['mcp'], 8
+  before, barrier = len(package.started), threading.Barrier(count)
+
+  def needed(number):
+    del number
+    barrier.wait()
+    return mcp_tools._server('program', 1)
+
+  with futures.ThreadPoolExecutor(count) as pool:
+    servers = set(pool.map(needed, range(count)))
+  assert len(servers) == 1 and len(package.started) == before + 1
+
+
+@pytest.mark.parametrize('function', ['python', 'sql:{}'])
+def test_tools_that_need_a_process_are_refused_in_threads(tmp_path, function):
+  database = tmp_path / 'data.sqlite'
+  sqlite3.connect(database).close()
+  functions = ('calculator', function.format(database))
+  with pytest.raises(ValueError, match=r"workers = 'thread' with \['(py|sql)"):
+    WithTools(task=Arithmetic(), functions=functions, workers='thread')
+  traits = WithTools(
+    task=Arithmetic(), functions=('calculator',), workers='thread', shown='text'
+  ).traits
+  assert (traits.workers, traits.global_random) == ('thread', False)
 
 
 def test_a_text_world(stub, tmp_path):

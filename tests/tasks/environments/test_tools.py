@@ -14,13 +14,16 @@ from rl_jax.tasks import (
   ChatTemplate,
   EvaluationSet,
   MarkedCalls,
+  Mixture,
+  MixturePart,
   QuestionAnswer,
   WithTools,
 )
-from rl_jax.tasks.base import Example
+from rl_jax.tasks.base import PART, Example
 from rl_jax.tasks.environments import tool_calls, tool_functions
 from rl_jax.tasks.environments.calculator_tool import calculator
 from rl_jax.tasks.environments.tool_rules import ToolRules
+from rl_jax.tasks.evaluation_set import Several
 from rl_jax.verification.session_host import check_reply
 from rl_jax.verification.sessions import Request, SessionPool
 from rl_jax.worlds import Arithmetic
@@ -367,6 +370,29 @@ def test_a_conversation_calls_then_answers(tmp_path):
   found = at_once.step('it is 156').rewards
   judged = task.task.reward(example, 'it is 156')
   assert found == {**judged, 'calls': 0.0, 'cost': 0.0}
+
+
+def test_an_action_names_the_tools_that_it_calls():
+  """Each once, and none that the task has not; also in a mixture."""
+  action = ''.join(
+    call(name) + '</tool_call>'
+    for name in ('python', 'calculator', 'python', 'shell')
+  )
+  two, one = (
+    WithTools(task=Arithmetic(), functions=functions, shown='text')
+    for functions in (('calculator', 'python'), ('calculator',))
+  )
+  both = ('python', 'calculator')
+  assert two.tools_in(two.example('train', 0), action) == both
+  assert two.tools_in(two.example('train', 0), 'no call') == ()
+  mixed = Mixture(parts=(MixturePart('two', two), MixturePart('one', one)))
+  for task in (mixed, Several(mixed, ())):
+    for index in range(8):
+      example = task.example('train', index)
+      expected = both if example.meta[PART] == 'two' else ('calculator',)
+      assert task.tools_in(example, action) == expected
+  plain = Arithmetic()
+  assert plain.tools_in(plain.example('train', 0), action) == ()
 
 
 def test_prompts_show_the_tools(tmp_path):

@@ -1,0 +1,1 @@
+"""Released models of RLHFlow, by the options of ARC-Challenge."""

@@ -1,0 +1,50 @@
+"""The states of rows in slots, as all processes of a run know them.
+
+A process calls the environments of its own rows, so only it knows when one has
+been answered. All must start the same programs, though, and take a group for
+over at the same burst. So the states of all rows are exchanged once a cycle, on
+the devices and beside the burst, and what the next cycle starts depends on
+nothing but these.
+"""
+
+import numpy as np
+
+# The state of a row: it waits for an answer, or to be fed what was said, or its
+# turn is open, or it is over.
+WAITS, SAID, DRAWS, OVER = range(4)
+
+
+class Agreed:
+  """The states of all rows of a game as of its last cycle.
+
+  over_B: rows that are not played.
+  """
+
+  def __init__(self, over_B: np.ndarray):
+    self.state_B = np.where(over_B, OVER, DRAWS).astype(np.int32)
+
+  @property
+  def busy(self) -> bool:
+    """Returns whether some row has something to do on the devices."""
+    return bool(np.isin(self.state_B, (SAID, DRAWS)).any())
+
+  @property
+  def calm(self) -> bool:
+    """Returns whether no row waits for anything but its own tokens."""
+    return not np.isin(self.state_B, (WAITS, SAID)).any()
+
+  @property
+  def said_B(self) -> np.ndarray:
+    """The rows that waited to be fed."""
+    return self.state_B == SAID
+
+  @property
+  def live_B(self) -> np.ndarray:
+    """The rows that are not over."""
+    return self.state_B != OVER
+
+  def learn(self, state_B: np.ndarray) -> list[int]:
+    """Takes the states of the next cycle; returns rows that are over by it."""
+    ended_B = self.live_B & (state_B == OVER)
+    self.state_B = state_B
+    return np.flatnonzero(ended_B).tolist()
