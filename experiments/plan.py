@@ -287,6 +287,7 @@ def _compiled(config, model, mesh) -> dict[str, programs.Program]:
     lowered,
     devices=mesh.devices.size,
     unknown_trips={stage: max(x - 1, 1) for stage, x in tokens.items()},
+    platform=model.platform.name,
   )
 
 

@@ -81,7 +81,10 @@ def predicted(target: targets.Target, preset: str, rows: int) -> list[dict]:
   for stage in ('generate', 'update'):
     seconds = bounds[stage].seconds(target.card)
     program = programs.compiled(
-      lowered[stage], devices=1, unknown_trips=NEW - 1
+      lowered[stage],
+      devices=1,
+      unknown_trips=NEW - 1,
+      platform=target.platform.name,
     )
     lines.append(
       {

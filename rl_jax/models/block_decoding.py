@@ -102,12 +102,14 @@ def _put_all(caches, new, column_B, number):
   def put(axis, cache, new, column):
     start = [0] * new.ndim
     start[axis] = column
-    if number is not None:
-      new, start = new[None], [number, *start]
     return lax.dynamic_update_slice(cache, new, start)
 
+  def put_rows(axis, x):
+    rows = jax.vmap(functools.partial(put, axis))
+    return lambda cache: rows(cache, x, column_B)
+
   return tuple(
-    jax.vmap(functools.partial(put, axis))(cache, x, column_B)
+    kv_cache.in_layer(cache, number, put_rows(axis, x))
     for axis, cache, x in zip(
       (2, 1), caches, attention.cached(*new), strict=True
     )
@@ -124,8 +126,13 @@ def _columns(step_BS, count_B, first, size):
 def _put_some(caches, new, column_BS, number):
   """The same with a column for each token; those that do not exist are none."""
   (k_BJKT, v_BJTK), (k_BSJK, v_BSJK) = caches, new
-  row_B1, every = jnp.arange(column_BS.shape[0])[:, None], slice(None)
-  row = (row_B1, every) if number is None else (row_B1, number, every)
-  k = k_BJKT.at[*row, every, column_BS].set(k_BSJK, mode='drop')
-  v = v_BJTK.at[*row, column_BS].set(v_BSJK, mode='drop')
-  return k, v
+  row_B1 = jnp.arange(column_BS.shape[0])[:, None]
+
+  def put_keys(k):
+    return k.at[row_B1, :, :, column_BS].set(k_BSJK, mode='drop')
+
+  def put_values(v):
+    return v.at[row_B1, :, column_BS].set(v_BSJK, mode='drop')
+
+  k = kv_cache.in_layer(k_BJKT, number, put_keys)
+  return k, kv_cache.in_layer(v_BJTK, number, put_values)

@@ -8,6 +8,7 @@ stacked on the second axis (`decoding.scans_layers`). A small cache has one
 block and can be grown.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from flax import struct
@@ -222,10 +223,11 @@ def put(
     axis: of the columns in the arrays of one layer.
     layer: which one of x [B, L, ...] is written; None: x is of one layer.
   """
-  at_layer = () if layer is None else (layer,)
   if jnp.ndim(column):
+    if layer is not None:
+      return in_layer(x, layer, lambda old: _chosen(old, new, column, axis))
     rest = (slice(None),) * (axis - 1)
-    index = (jnp.arange(x.shape[0]), *at_layer, *rest, column)
+    index = (jnp.arange(x.shape[0]), *rest, column)
     return x.at[index].set(new, mode='drop')
   new = jnp.expand_dims(new, axis)
   if here is not None:
@@ -243,6 +245,28 @@ def layer_of(x: Array, layer: Array | None) -> Array:
   if layer is None:
     return x
   return lax.dynamic_index_in_dim(x, layer, axis=1, keepdims=False)
+
+
+def in_layer(x: Array, layer: Array | None, write: Callable) -> Array:
+  """x [B, L, ...] with one layer as `write` returns it; None: x is of one.
+
+  A scatter into stacked layers would turn them all, in the scan over layers.
+  """
+  if layer is None:
+    return write(x)
+  new = write(layer_of(x, layer))
+  return lax.dynamic_update_index_in_dim(x, new, layer, 1)
+
+
+def _chosen(old: Array, new: Array, column_B: Array, axis: int) -> Array:
+  """One layer with a column of each row replaced, without a scatter.
+
+  XLA for TPU scatters in another layout than kernels read, and would copy.
+  """
+  place = lax.broadcasted_iota(jnp.int32, old.shape, axis)
+  others = tuple(range(1, old.ndim))
+  here = place == jnp.expand_dims(column_B, others)
+  return jnp.where(here, jnp.expand_dims(new, axis), old)
 
 
 def blocks_of(max_tokens: int, platform: Platform) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
   always    parameters + reference + reward models + optimizer + rollout
   update    activations + the larger of what is held at the logits, before there
-            are gradients of layers (but on TPU), and at the first layer
+            are gradients of layers, and at the first layer
   generate  the sampler's copy of the weights + cache + scratch
   evaluate  the same of an evaluation
 
@@ -104,7 +104,7 @@ def estimate(
   # The sum so far in float32, and the gradient of one more microbatch.
   one = 4 * sum(map(_numbers, jax.tree.leaves(trainable)))
   layers = jax.tree.leaves(trainable.get('model', {}).get('layers', {}))
-  platform, on_tpu = model.platform, model.platform.name == 'tpu'
+  platform = model.platform
   draft_weights, draft_cache = _draft_model_bytes(config, mesh, platform)
   kept = sizes.episodes or config.rollout.sampler_weights != TRAINER
   update = config.update
@@ -120,10 +120,10 @@ def estimate(
     gradients=one * (2 if pieces > 1 else 1)
     + _held_on_tpu(model, params, trainable, sizes.gathered)
     + config.method.shifts * bytes_per_device(trainable),
-    # XLA for TPU has their zeros from the start of the backward pass.
-    layer_gradients=0 if on_tpu else 4 * sum(map(_numbers, layers)),
+    layer_gradients=4 * sum(map(_numbers, layers)),
     activations=sizes.activations(),
-    layer=sizes.layer(),
+    layer=sizes.layer()
+    + (_table_on_tpu(model, trainable, sizes) if pieces > 1 else 0),
     logits=sizes.logits(),
     sampler_weights=sizes.policies
     * sizes.played
@@ -152,18 +152,37 @@ def _held_on_tpu(
 ) -> int:
   """Returns what XLA for TPU holds besides, all through an update.
 
-  That is the gradient of the last matrix in two dtypes and, of weights that are
-  gathered, this device's shares in the compute dtype.
+  Those are copies in the compute dtype: of weights that are gathered this
+  device's shares, and two more of the last matrix, of others the whole layers.
+  """
+  if model.platform.name != 'tpu' or model.compute_dtype == model.param_dtype:
+    return 0
+  held = sum(map(_numbers, jax.tree.leaves(params)))
+  last = _last_matrix(model, trainable)
+  held += 2 * last if gathered else -last
+  return jnp.dtype(model.compute_dtype).itemsize * held
+
+
+def _table_on_tpu(
+  model: transformer.ModelConfig, trainable: Any, sizes: Sizes
+) -> int:
+  """Returns what the table of tokens adds to a layer of one microbatch.
+
+  XLA for TPU has its copy for all microbatches, and adds its gradient to the
+  sum before it comes to the layers.
   """
   if model.platform.name != 'tpu':
     return 0
-  compute, held = jnp.dtype(model.compute_dtype), 0
-  if 'model' in trainable:
-    name = 'embed' if model.tied_embeddings else 'lm_head'
-    held += _numbers(trainable['model'][name]) * (4 + compute.itemsize)
-  if gathered and compute != model.param_dtype:
-    held += compute.itemsize * sum(map(_numbers, jax.tree.leaves(params)))
-  return held
+  table = sizes.table() if sizes.copied else 0
+  return table - 4 * _last_matrix(model, trainable)
+
+
+def _last_matrix(model: transformer.ModelConfig, trainable: Any) -> int:
+  """Numbers of the last matrix on a device; 0 if it is not trained."""
+  if 'model' not in trainable:
+    return 0
+  name = 'embed' if model.tied_embeddings else 'lm_head'
+  return _numbers(trainable['model'][name])
 
 
 def _numbers(array: jax.ShapeDtypeStruct) -> int:

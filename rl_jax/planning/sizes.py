@@ -32,12 +32,15 @@ MLP_COPIES = 5  # gate, up, silu(gate) * up, and the cotangents of two
 ROUTED_COPIES = 4  # states sorted by expert, before and after; cotangents
 STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
-SAMPLING_COPIES = 3  # logits, and twice those at the temperature; not on GPU
+SAMPLING_COPIES = 3  # logits, and twice those at the temperature; on CPU
+SAMPLING_COPIES_ON_TPU = 2  # logits in two layouts
 TPU_LANES = 128
-MLP_COPIES_ON_TPU = 6  # and silu(gate)
-STATE_COPIES_ON_TPU = 4
-TABLE_COPIES_ON_TPU = 3  # at the logits: as gathered, turned; fitted
-PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 5  # hidden units of prompts
+ROW_COPIES_ON_TPU = 2  # queries and results of attention, in rows of 128
+STATE_COPIES_ON_TPU = 6
+PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 3  # hidden units of prompts
+# Bytes of a program over those that are alive at its peak: XLA for TPU packs
+# buffers with gaps, of 1% to 19% in the programs that were read.
+GAPS_ON_TPU = 1.04
 
 
 def tables_of_episodes(rollout: Any, method: Any) -> int:
@@ -159,17 +162,13 @@ class Sizes:
       saved += (self._products + self._gated) * tokens
       saved += self._row * self.heads * self._fused
     saved *= self.itemsize
-    if self._on_tpu and not m.remat:  # also silu(gate) * up; queries in rows
-      saved += self._gated // 2 * tokens * self.itemsize
-      more = self._attended_on_tpu() - self._row * self.heads * self.itemsize
-      saved += (more + self._queries_on_tpu()) * self._fused
     saved *= m.num_layers * (1 + critic.has_own(m))
     return saved + HIDDEN_COPIES * rows * own * m.width * self.itemsize
 
   def layer(self) -> int:
     """The largest part of one layer in the backward pass.
 
-    XLA for TPU holds both parts at once, and the table of tokens all the while.
+    XLA for TPU holds both parts at once.
     """
     m, (rows, tokens, S) = self.model, self._fed
     again = self._products * tokens if m.remat else 0
@@ -180,28 +179,21 @@ class Sizes:
       attention += whole * m.head_size
     attention *= self.itemsize
     if self._on_tpu and self._fused:
-      attention = self._attended_on_tpu()
+      attention = ROW_COPIES_ON_TPU * self._queries_on_tpu()
     if m.attention == 'plain':
       attention += SCORE_COPIES * self.heads * 4 * self._scores(rows, S)
+    mlp = self._mlp_numbers(ROUTED_COPIES)
     if self._on_tpu:
-      mlp = self._mlp_numbers(ROUTED_COPIES, MLP_COPIES_ON_TPU)
-      mlp = (mlp + STATE_COPIES_ON_TPU * m.width) * tokens * self.itemsize
-      held = attention + mlp + self._copied * self._table * self.itemsize
+      mlp += STATE_COPIES_ON_TPU * m.width
+      held = attention + mlp * tokens * self.itemsize
     else:
-      mlp = self._mlp_numbers(ROUTED_COPIES) + STATE_COPIES * m.width
+      mlp += STATE_COPIES * m.width
       held = max(attention, mlp * tokens * self.itemsize)
     return again * self.itemsize + held + self._layer_weights()
 
   def _queries_on_tpu(self) -> int:
     """Queries of a layer in rows, whose numbers lie in rows of 128."""
     return self.heads * self._padded(self._row) * self.itemsize
-
-  def _attended_on_tpu(self) -> int:
-    """Results of attention with the log-sums that splash attention repeats in
-    128 lanes.
-    """
-    places = self.heads * self._row // self.model.head_size
-    return self._queries_on_tpu() + places * TPU_LANES * 4
 
   def _padded(self, numbers: int) -> int:
     """Numbers of heads, in rows of 128."""
@@ -245,13 +237,14 @@ class Sizes:
     return not plain or not attention_lib.is_whole(S, keys)
 
   def _layer_weights(self) -> int:
-    """One layer in the compute dtype, and its gradient."""
-    if not self._copied:
+    """One layer in the compute dtype and, but on TPU, its gradient."""
+    if not self.copied:
       return 0
-    return 2 * self._layer_numbers * self.itemsize
+    copies = 1 if self._on_tpu else 2
+    return copies * self._layer_numbers * self.itemsize
 
   @property
-  def _copied(self) -> bool:
+  def copied(self) -> bool:
     """Returns whether products read copies of the weights."""
     m = self.model
     return m.compute_dtype != m.param_dtype or self.gathered
@@ -282,9 +275,9 @@ class Sizes:
     chosen = self.model.expert_products == experts.CHOSEN
     return self.model.experts_per_token * self.model.width if chosen else 0
 
-  def _mlp_numbers(self, routed: int, hidden: int = MLP_COPIES) -> int:
+  def _mlp_numbers(self, routed: int) -> int:
     """Numbers of a token in the MLP or the experts of one layer."""
-    return hidden * self.mlp + routed * self._routed
+    return MLP_COPIES * self.mlp + routed * self._routed
 
   def logits(self) -> int:
     """One chunk of scoring, and the matrix of the last layer."""
@@ -293,10 +286,10 @@ class Sizes:
     most = statistics.chunk_elements(self.model.platform)
     span = max(1, min(own, most // step))
     span = -(-own // -(-own // span))  # chunks of equal sizes
-    table = self._table * self.itemsize
-    if self._on_tpu:  # cotangents in place, tiles of 8 tokens
+    table = self.table()
+    if self._on_tpu:  # cotangents in place, tiles of 8 tokens; table turned
       span = -(-span // 8) * 8
-      return span * step * (4 + self.itemsize) + TABLE_COPIES_ON_TPU * table
+      return span * step * (4 + self.itemsize) + (1 + self.gathered) * table
     # In float32 logits and their cotangents, and these in the compute dtype.
     return span * step * (2 * 4 + self.itemsize) + table
 
@@ -334,25 +327,59 @@ class Sizes:
     the host or returns. A call has those that it works on once more, unless
     these are all rows of its table. One call runs at a time.
     """
-    rows, limits = self._sampled_rows, slot_engine.Widths.of(self.model)
-    kept = slot_decode.places_of_shard(
-      rows, self.response, self.cache_tokens, 1
-    )
-    slots = self.slots if kept == rows else min(self.slots or rows, kept)
-    widths = limits.slots(rows, slots, 1)
-    called = (*widths, *limits.feeds(widths[0]))
-    copied = max((width for width in called if width < rows), default=0)
+    rows, kept = self._sampled_rows, self._kept_rows()
     one = self._places(rows) // rows
     table = self.rollout * self.prompt + kept * one
-    places = self.played * table + self._places(copied)
+    places = self.played * table + self._places(self._copied_rows())
     places += 2 * one * (self.on_host and kept < rows)
     return places * self._token // self.played
+
+  def _kept_rows(self) -> int:
+    """The rows of a table that have places in its cache."""
+    rows = self._sampled_rows
+    return slot_decode.places_of_shard(
+      rows, self.response, self.cache_tokens, 1
+    )
+
+  def _copied_rows(self) -> int:
+    """The most rows of a call that are not all rows of its table."""
+    rows, kept = self._sampled_rows, self._kept_rows()
+    slots = self.slots if kept == rows else min(self.slots or rows, kept)
+    limits = slot_engine.Widths.of(self.model)
+    widths = limits.slots(rows, slots, 1)
+    called = (*widths, *limits.feeds(widths[0]))
+    return max((width for width in called if width < rows), default=0)
+
+  def _turned_cache(self) -> int:
+    """Bytes of the cache of a call of episodes, in the layout of its kernels.
+
+    Between calls tokens lie along the lanes, which pads no heads. Where heads
+    fill the lanes only the keys are in another layout.
+    """
+    if not self.episodes:
+      return 0
+    rows, size = self._sampled_rows, self.model.head_size
+    if self.in_slots:
+      rows = min(self.slots or rows, self._kept_rows())
+    places = self.rollout * self.prompt + self._places(rows)
+    turned = self._padded(size) / size if size % TPU_LANES else 1 / 2
+    return int(places * self._token * turned) // self.played
+
+  def _cache_of_fewer(self) -> int:
+    """Bytes of the cache that fewer rows have besides, in their calls."""
+    if self.in_slots:
+      return self._places(self._copied_rows()) * self._token // self.played
+    if self.beams or (self.cache_tokens and not self.episodes):
+      return 0
+    return sum(map(self._places, self._widths()[1:2])) * self._token
 
   @property
   def _token(self) -> int:
     """Bytes of the keys and values of a token, of all that sample."""
     m = self.model
-    head_size = self._padded(m.head_size) if self._on_tpu else m.head_size
+    # Between the programs of episodes tokens lie along the lanes instead.
+    padded = self._on_tpu and not self.episodes
+    head_size = self._padded(m.head_size) if padded else m.head_size
     token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
     return token * self.policies * self.played
 
@@ -399,9 +426,9 @@ class Sizes:
   def scratch(self) -> int:
     """Returns what sampling holds beside its weights and the cache.
 
-    That is the logits of a step and, on TPU, one matrix of every layer in a
-    second layout; or, where it is more, what lies there before the first step,
-    less the cache.
+    That is the logits of a step or, where it is more, what lies there before
+    the first step, less the cache. Between the programs of episodes there are
+    weights and cache, which are results and lie beside all from the start.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -409,11 +436,37 @@ class Sizes:
     logits = self.policies * rows * self.model.vocab_size * 4
     if self.model.platform.is_cpu:
       return max(self._prefill(), SAMPLING_COPIES * logits)
-    before = self.policies * self._passing_prompts()
-    step = logits
     if self._on_tpu:
-      step = SAMPLING_COPIES * logits + self.policies * self._mlp_matrices()
-    return max(step, before - self.cache())
+      return self._scratch_on_tpu(logits)
+    before = self.policies * self._passing_prompts()
+    if not self.episodes:  # the table of tokens is not gathered yet
+      before -= self.policies * self.table() + self.cache()
+    return max(logits, before)
+
+  def _scratch_on_tpu(self, logits: int) -> int:
+    """Returns the same of programs for TPU, with the gaps between buffers.
+
+    While all rows are decoded, the cache of fewer is not there yet. Before the
+    first step there are the prompts, or the table of tokens as it is gathered
+    and as it is read, beside what is left of the layers.
+    """
+    kept, cache = self.policies * self._sampled_weights(), self.cache()
+    step = kept + cache + SAMPLING_COPIES_ON_TPU * logits
+    step += self._turned_cache() - self._cache_of_fewer()
+    matrix, table = self._mlp_matrices(), self.table()
+    turned, passing = self.gathered * table, self._passing_prompts()
+    if self.episodes:
+      before = (
+        kept
+        + cache
+        - self._cache_of_fewer()
+        + self.policies * max(turned + matrix, passing)
+      )
+    else:
+      tables = turned + table + self._layers() - 2 * matrix
+      before = self.policies * max(tables, passing + table + matrix)
+    most = max(step, kept + cache, before) * GAPS_ON_TPU
+    return int(most) - kept - cache
 
   @property
   def _on_tpu(self) -> bool:
@@ -439,27 +492,32 @@ class Sizes:
     )
 
   def _passing_prompts(self) -> int:
-    """Returns what prompts need on accelerators beside the weights of layers.
-
-    The table of tokens and the last matrix are not gathered yet.
-    """
+    """Returns what prompts need on accelerators beside the weights."""
     m = self.model
     copies = PREFILL_COPIES_ON_TPU if self._on_tpu else PREFILL_COPIES
     numbers = 2 * m.width + copies * self.mlp + 2 * self._routed
     numbers += (self.heads + 2 * self.kv_heads) * m.head_size
     numbers += 2 * m.num_layers * self.kv_heads * m.head_size  # the cache
-    tokens = self.rollout * self.prompt
-    return (tokens * numbers - self._table) * self.itemsize
+    return self.rollout * self.prompt * numbers * self.itemsize
 
   def cut_layers(self) -> int:
     """Weights of layers that sampling on GPU cuts out of the trainer's own."""
-    if self._copied or self.model.platform.is_cpu or self._on_tpu:
+    if self.copied or self.model.platform.is_cpu or self._on_tpu:
       return 0
     return self._layers()
 
   def _layers(self) -> int:
     """Weights of all layers in the compute dtype."""
     return self.model.num_layers * self._layer_numbers * self.itemsize
+
+  def _sampled_weights(self) -> int:
+    """Weights of all layers, of the table and of the last matrix."""
+    tables = 1 if self.model.tied_embeddings else 2
+    return self._layers() + tables * self.table()
+
+  def table(self) -> int:
+    """Bytes of the embeddings in the compute dtype."""
+    return self._table * self.itemsize
 
   @property
   def _table(self) -> int:

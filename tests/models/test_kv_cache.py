@@ -133,6 +133,25 @@ def test_what_is_put_here_or_in_another_block(here):
   np.testing.assert_array_equal(found, x)
 
 
+@pytest.mark.parametrize('axis', [2, 3])
+def test_what_is_put_into_one_of_the_stacked_layers(axis):
+  """E0: a column of each row, and none of a row whose column is too large."""
+  rng = np.random.default_rng(axis)
+  x = rng.normal(size=(3, 4, J, 5, 5)).astype(np.float32)
+  new = rng.normal(size=(3, J, 5))
+  column = np.array([4, 0, 5])
+  found = kv_cache.put(
+    *map(jnp.asarray, (x, new, column)), None, axis, jnp.int32(2)
+  )
+  wanted = (
+    jnp.asarray(x)
+    .at[:, 2]
+    .set(kv_cache.put(*map(jnp.asarray, (x[:, 2], new, column)), None, axis))
+  )
+  np.testing.assert_array_equal(found, wanted)
+  assert (np.asarray(found) != x).sum() == 2 * J * 5
+
+
 def test_rotations_are_those_of_all_positions():
   """E0: of prompt and response."""
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)

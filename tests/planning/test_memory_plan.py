@@ -468,19 +468,43 @@ def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
   wanted = 2 * (64 * 128 * numbers - 20 * 64)
   found = plan(config, model)
   assert found.cache + found.scratch == wanted
+  # On TPU one more of the hidden units, the table and one matrix of each layer.
   found = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
-  assert found.cache + found.scratch == wanted + 2 * 64 * 128 * 3 * 128
+  wanted += 2 * (64 * 128 * 128 + 2 * 20 * 64 + SMALL.num_layers * 64 * 128)
+  held = found.cache + found.scratch + found.sampler_weights
+  assert held == pytest.approx(1.04 * wanted, rel=1e-3)
 
 
-def test_tpus_pad_heads_and_turn_a_matrix_of_each_layer(toy):
-  """By hand: heads of 16 lie in 128 numbers; one of the MLP's three, logits."""
+def test_tpus_pad_heads_and_turn_logits(toy):
+  """By hand: heads of 16 lie in 128 numbers; logits in two layouts, before the
+  16 rows to which the batch narrows have their cache.
+  """
   config = make_config(toy, rollout__max_prompt_tokens='1')
   model = on_gpu(vocab_size=3000)
   gpu = plan(config, model)
   tpu = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
   assert tpu.cache == 8 * gpu.cache
-  matrices = SMALL.num_layers * 64 * 128 * 2
-  assert tpu.scratch == matrices + 3 * 128 * 3000 * 4
+  rows = [128, 32]
+  token = 2 * SMALL.num_layers * 2 * 128 * 2
+  assert tpu.cache == (16 + 32 * sum(rows)) * token
+  layers = SMALL.num_layers * (64 * 16 * 2 * (4 + 2) + 3 * 64 * 128)
+  held = 2 * (layers + 3000 * 64) + (16 + 32 * 128) * token
+  held += 2 * 128 * 3000 * 4
+  found = tpu.sampler_weights + tpu.cache + tpu.scratch
+  assert found == pytest.approx(1.04 * held, rel=1e-3)
+
+
+def test_tpus_gather_the_table_of_tokens_and_turn_it(toy):
+  """By hand: the peak of a shallow model is before the first step."""
+  few = {'rollout__num_prompts': '2', 'update__microbatch_prompts': '2'}
+  config = make_config(toy, rollout__max_prompt_tokens='1', **few)
+  model = on_gpu(vocab_size=30000)
+  model = dataclasses.replace(model, platform=Platform('tpu'))
+  found = plan(config, model, fsdp=2)
+  layers = SMALL.num_layers * (64 * 16 * 2 * (4 + 2) + 64 * 128)
+  held = found.sampler_weights + found.cache + found.scratch
+  wanted = 2 * (layers + 2 * 30000 * 64)
+  assert held == pytest.approx(1.04 * wanted, rel=1e-3)
 
 
 def test_logits_come_before_the_gradients_of_layers(toy):
@@ -497,34 +521,47 @@ def test_logits_come_before_the_gradients_of_layers(toy):
   assert found.update == held + found.logits - found.layer_gradients
 
 
-def test_gradients_of_layers_lie_beside_the_logits_on_tpus(toy):
-  """XLA has their zeros before."""
-  model = dataclasses.replace(SMALL, vocab_size=30000, platform=Platform('tpu'))
-  found = plan(make_config(toy), model)
-  held = found.kept + found.gradients + found.activations
-  assert found.layer < found.logits
-  assert found.update == held + found.logits
-
-
-def test_tpus_hold_attention_beside_the_mlp_and_log_sums_in_lanes(toy):
+def test_tpus_hold_attention_beside_the_mlp_and_the_table_of_tokens(toy):
   """By hand: one group of 8 rows of 31 tokens after 16 of the prompt."""
   config = make_config(toy, update__microbatch_prompts='1')
   model = on_gpu(attention='splash', remat=True)
   model = dataclasses.replace(model, platform=Platform('tpu'))
   found = plan(config, model)
   tokens, places = 16 + 8 * 31, 4 * 8 * 47
-  results = places * 128 * 2  # heads of 16 numbers lie in 128
-  sums = places * 128 * 4
+  rows = places * 128 * 2  # heads of 16 numbers lie in 128
   products = (4 + 2 * 2) * 16 + 2 * 64
-  mlp = 6 * 128 + 4 * 64
+  mlp = 5 * 128 + 6 * 64
   weights = 64 * 16 * 2 * (4 + 2) + 3 * 64 * 128
   table = 300 * 64
-  held = 2 * (tokens * (products + mlp) + 2 * weights + table)
-  assert found.layer == held + results + sums
+  held = 2 * (tokens * (products + mlp) + weights) + 2 * rows
+  # The gradient of the table is in the sum of microbatches by then.
+  assert found.layer == held + 2 * table - 4 * table
+  # Of the whole minibatch there is no sum, and no copy that outlives layers.
+  whole = make_config(toy, update__microbatch_prompts='4')
+  whole = dataclasses.replace(
+    whole, update=dataclasses.replace(whole.update, minibatch_prompts=4)
+  )
+  more = plan(whole, model)
+  held = 2 * (4 * tokens * (products + mlp) + weights) + 4 * 2 * rows
+  assert more.layer == held
   kept = plan(config, dataclasses.replace(model, remat=False))
-  saved = 2 * tokens * (products + 3 * 128) + 2 * results + sums
-  more = kept.activations - found.activations
-  assert more == SMALL.num_layers * saved
+  saved = 2 * tokens * (products + 2 * 128) + 2 * places * 16
+  assert kept.activations - found.activations == SMALL.num_layers * saved
+
+
+@pytest.mark.parametrize('fsdp', [1, 4])
+def test_tpus_hold_weights_in_the_compute_dtype(toy, fsdp):
+  """By hand: all layers, or this device's shares and two more of the table."""
+  model = dataclasses.replace(on_gpu(), platform=Platform('tpu'))
+  found = plan(make_config(toy), model, fsdp=fsdp)
+  float32 = plan(
+    make_config(toy),
+    dataclasses.replace(model, compute_dtype='float32'),
+    fsdp=fsdp,
+  )
+  own, table = found.parameters // 4, 300 * 64 // fsdp
+  copies = own - table if fsdp == 1 else own + 2 * table
+  assert found.gradients == float32.gradients + 2 * copies
 
 
 @pytest.mark.parametrize('attention', ['plain', 'cudnn'])

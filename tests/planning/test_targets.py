@@ -59,6 +59,18 @@ def test_what_a_compiler_says_of_a_program():
   assert found.seconds > 0
 
 
+def test_memory_of_tpus_is_that_of_the_report(tmp_path):
+  """The largest of a program's modules, of HBM; 0 without a report."""
+  for name, used in (('a', 939), ('b', 12)):
+    report = tmp_path / f'module_{name}.jit_f.memory-usage-report.txt'
+    report.write_text(
+      f'Memory Space: default (color=0)\nTotal bytes: {used} (1KiB)\n\n'
+      'Memory Space: vmem (color=1)\nTotal bytes: 4096 (4.0KiB)\n'
+    )
+  assert programs.reported(tmp_path) == 939
+  assert programs.reported(tmp_path / 'none') == 0
+
+
 TEXT = """
 %body.1 (p: f32[8]) -> f32[8] {
   %g = f32[16]{0} all-gather(%p), replica_groups=[1,2]<=[2], dimensions={0}
