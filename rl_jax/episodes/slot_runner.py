@@ -269,6 +269,7 @@ class SlotRunner(EpisodeRunner):
     Raises:
       RuntimeError: too many of the episodes have failed.
     """
+    self._hear_all()  # what others have called runs during the update
     self._look_at(groups)
     self._seconds = self.activity.metrics()['rollout/waited_for']
     if self._longest.seconds >= WORTH_A_LINE:

@@ -285,6 +285,30 @@ def test_the_order_of_answers_changes_no_batch(
   assert run.batches == whole.batches
 
 
+def test_calls_are_handed_out_before_an_update(task, delayed_calls):
+  """A queue makes calls when it is polled: they run beside the update."""
+
+  class HandedOut(delayed_calls.DelayedCalls):
+    waiting = 0
+
+    def submit(self, request):
+      super().submit(request)
+      self.waiting += 1
+
+    def poll(self, timeout):
+      self.waiting = 0
+      return super().poll(timeout)
+
+  def calls(pool):
+    return HandedOut(lambda one: ('ok', pool.ask([one.payload])[0]), seed=1)
+
+  run = Run(task, None, calls)
+  for _ in range(4):
+    run.iterate(1)
+    assert not run.journal._calls._calls.waiting
+  run.close()
+
+
 @pytest.mark.parametrize('seed', range(4))
 def test_by_arrival_every_group_is_trained_once(
   task, tmp_path, delayed_calls, seed
