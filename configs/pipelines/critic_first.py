@@ -32,7 +32,9 @@ def get_stages() -> tuple[Stage, ...]:
     brief_stages.trained(
       f'{name}_first',
       f'{name}@critic_first',
-      *(_HEAD, *_CRITIC, steps),
+      _HEAD,
+      *_CRITIC,
+      steps,
       iterations=brief_stages.ITERATIONS + FIRST,
     )
     for name in METHODS
