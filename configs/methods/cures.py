@@ -9,7 +9,7 @@ Defaults: 4 samples, then 4 more a prompt on average, 12 at most
   (rollout.group_size=4); t 0.1 is ours.
 Pieces: GroupCenter(); GroupScale(eps=1e-06, ddof=1); PPOClip(clip_low=0.2,
   clip_high=0.2); SeqMeanTokenMean(); UncertaintyAllocation(confidence=0.95,
-  coef=0.1, rounds=1, most=3, rule='spread'); SpreadSampling(t=0.1,
+  coef=0.1, rounds=1, most=3, rule='spread', norms=False); SpreadSampling(t=0.1,
   success='reward')
 Headline: 3.3 and 4.8 points over GRPO, 1.5B and 7B.
 Evidence: verified in code (ZexuSun/CurES, by a digest); the norms of gradients
