@@ -23,6 +23,7 @@ missing, and else one that a hash of both says.
 Prints a line of JSON; for `advice` with the share of right analyses.
 """
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 import json
 from typing import Any
@@ -95,8 +96,8 @@ def segments(
       if start:
         before = turns[start - 1]
         mark = '-+'[before['rewards']['followed'] > 0.5]
-        held = HOLDS[own[0]['state'][2]]
-        situation = held + before['observation'][-2] + mark
+        _, _, holds = ast.literal_eval(own[0]['state'])  # as logs write it
+        situation = HOLDS[holds] + before['observation'][-2] + mark
       yield situation, own[0]['observation'][-2], followed
 
 

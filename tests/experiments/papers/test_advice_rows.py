@@ -9,7 +9,7 @@ from rl_jax.worlds.guided_key_door import SITUATIONS
 def turn(letter, held, followed=0.0):
   return {
     'observation': f'01{letter}>',
-    'state': [0, 1, held],
+    'state': str((0, 1, held)),
     'rewards': {'followed': followed},
   }
 
