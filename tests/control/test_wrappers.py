@@ -204,7 +204,7 @@ def test_packages_that_are_missing_are_named(name, monkeypatch):
 
 def test_worlds_of_gymnax_play():
   """Episodes of a cart end, and the next one begins by a reset."""
-  pytest.importorskip('gymnax')
+  pytest.importorskip('gymnax', reason="needs the extra 'control'")
   world = adapters.from_gymnax('CartPole-v1')
   uniform = actors.Uniform(space=world.actions)
   steps = histories(world, uniform, keys(3), 1, 60)
@@ -213,7 +213,7 @@ def test_worlds_of_gymnax_play():
 
 def test_worlds_of_gymnax_with_real_actions_play():
   """Actions within [-1, 1] drive a car, and observations are finite."""
-  pytest.importorskip('gymnax')
+  pytest.importorskip('gymnax', reason="needs the extra 'control'")
   world = adapters.from_gymnax('MountainCarContinuous-v0')
   assert isinstance(world.actions, Box)
   uniform = actors.Uniform(space=world.actions)
@@ -223,7 +223,7 @@ def test_worlds_of_gymnax_with_real_actions_play():
 
 def test_worlds_of_xminigrid_play():
   """A walker in an empty room sees more than one view."""
-  pytest.importorskip('xminigrid')
+  pytest.importorskip('xminigrid', reason="needs the extra 'control'")
   world = adapters.from_xminigrid('MiniGrid-Empty-5x5')
   uniform = actors.Uniform(space=world.actions)
   steps = histories(world, uniform, keys(4), 2, 30)

@@ -72,8 +72,8 @@ def prompts(count):
 
 def test_a_parquet_file_of_verl(train, tmp_path):
   """The score is that of the function; acc is the outcome."""
-  pa = pytest.importorskip('pyarrow')
-  pq = pytest.importorskip('pyarrow.parquet')
+  pa = pytest.importorskip('pyarrow', reason="needs the extra 'data'")
+  pq = pytest.importorskip('pyarrow.parquet', reason="needs the extra 'data'")
   rows = [
     {
       'data_source': 'openai/gsm8k',

@@ -10,6 +10,7 @@ from rl_jax.tasks.base import RecordedResponse
 from rl_jax.tasks.sources import BadRowError
 from rl_jax.worlds import Arithmetic
 
+NEEDS = "needs the extra 'data'"
 FOLDER = pathlib.Path(__file__).parent / 'preferences'
 FIVE = {'role': 'assistant', 'content': '5'}
 USER = {'role': 'user', 'content': 'What is 2 + 3?'}
@@ -160,8 +161,8 @@ def test_second_row_and_validation():
 
 def test_parquet_equals_jsonl(tmp_path):
   """A file of the datasets package, with nested messages."""
-  parquet = pytest.importorskip('pyarrow.parquet')
-  pa = pytest.importorskip('pyarrow')
+  parquet = pytest.importorskip('pyarrow.parquet', reason=NEEDS)
+  pa = pytest.importorskip('pyarrow', reason=NEEDS)
   for name in ('conversational', 'scores', 'label'):
     lines = (FOLDER / f'{name}.jsonl').read_text().splitlines()
     table = pa.Table.from_pylist([json.loads(line) for line in lines])
@@ -341,8 +342,8 @@ def test_bad_rows_are_named_or_counted(tmp_path, record, kind, message, caplog):
 
 def test_bad_rows_of_tables_are_named(tmp_path):
   """With the number of the row."""
-  parquet = pytest.importorskip('pyarrow.parquet')
-  pa = pytest.importorskip('pyarrow')
+  parquet = pytest.importorskip('pyarrow.parquet', reason=NEEDS)
+  pa = pytest.importorskip('pyarrow', reason=NEEDS)
   path = tmp_path / 'rows.parquet'
   rows = [PAIR, {**PAIR, 'chosen': 'c'}]
   parquet.write_table(pa.Table.from_pylist(rows), path)
@@ -354,7 +355,7 @@ def test_bad_rows_of_tables_are_named(tmp_path):
 def test_broken_file(tmp_path):
   path = tmp_path / 'rows.parquet'
   path.write_bytes(b'PAR1 but no table')
-  pytest.importorskip('pyarrow')
+  pytest.importorskip('pyarrow', reason=NEEDS)
   with pytest.raises(ValueError, match='cannot be read'):
     PreferenceRows(path=str(path)).num_prompts('train')
   path = tmp_path / 'rows.jsonl'

@@ -27,8 +27,8 @@ from rl_jax.tasks import (
 from rl_jax.tasks.base import COLUMNS
 from rl_jax.tasks.sources import BadRowError
 
-pa = pytest.importorskip('pyarrow')
-pq = pytest.importorskip('pyarrow.parquet')
+pa = pytest.importorskip('pyarrow', reason="needs the extra 'data'")
+pq = pytest.importorskip('pyarrow.parquet', reason="needs the extra 'data'")
 
 ASKED = 'How many is 3 and 4? Let\'s think and answer after "####".'
 USER = {'role': 'user', 'content': ASKED}

@@ -9,8 +9,8 @@ from rl_jax.tasks import PromptResponse, QuestionAnswer, tables
 from rl_jax.tasks.base import PLACE
 from rl_jax.tasks.rows import is_source
 
-pa = pytest.importorskip('pyarrow')
-pq = pytest.importorskip('pyarrow.parquet')
+pa = pytest.importorskip('pyarrow', reason="needs the extra 'data'")
+pq = pytest.importorskip('pyarrow.parquet', reason="needs the extra 'data'")
 
 ROWS = [{'question': f'q{i}é', 'answer': i, 'other': [i]} for i in range(600)]
 

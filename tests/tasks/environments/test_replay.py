@@ -162,7 +162,7 @@ def test_a_replay_is_the_episode(played, name):
   """E0: all is said again with kill -9 before every call; none has failed."""
   whole, killed = played
   if name not in whole:
-    pytest.skip('the package is not installed')
+    pytest.skip(f'the package of {name} is not installed')
   assert [kind for kind, _, _ in whole[name]] == ['ok'] * len(whole[name])
   assert len(whole[name]) > 2 or whole[name][-1][-1]['done']
   assert killed[name] == whole[name]

@@ -250,7 +250,7 @@ def test_packages_are_checked_before_a_run():
 
 @pytest.fixture(name='corpus')
 def _corpus(tmp_path):
-  pytest.importorskip('bm25s')
+  pytest.importorskip('bm25s', reason="needs the extra 'search'")
   path = tmp_path / 'documents.jsonl'
   rows = [json.dumps({'contents': text}) for text in DOCUMENTS]
   path.write_text('\n'.join(rows))
