@@ -230,6 +230,16 @@ def in_slots():
   return _load('in_slots')
 
 
+@pytest.fixture(name='bad', scope='module')
+def _bad():
+  """The module of misbehaving environments, importable by workers as well."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(os.path.dirname(__file__))
+    import misbehaving_environments
+
+    yield misbehaving_environments
+
+
 @pytest.fixture(scope='session')
 def make_episodes():
   """The function of tests/played.py, which makes an EpisodeRunner."""

@@ -32,15 +32,6 @@ N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 
 
-@pytest.fixture(name='bad')
-def _bad(monkeypatch):
-  """The module of misbehaving environments, importable by workers as well."""
-  monkeypatch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
-  import misbehaving_environments
-
-  return misbehaving_environments
-
-
 @pytest.fixture(scope='module', name='whims')
 def _whims(Played):
   """A round in which nothing fails."""

@@ -1,7 +1,6 @@
 """Games of two players: coupled rows, opponents, failures."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -17,16 +16,6 @@ from rl_jax.worlds import KeyDoor
 
 N, G = 2, 4  # games, samples
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
-
-
-@pytest.fixture(name='bad', scope='module')
-def _bad():
-  """The module of environments, importable by workers as well."""
-  with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
-    import misbehaving_environments
-
-    yield misbehaving_environments
 
 
 def play(Played, task, **options):

@@ -23,16 +23,6 @@ from rl_jax.verification.sessions import Answer, SessionPool
 ORACLE = Partner(path='unread', name='oracle', max_tokens=2, answer_tokens=3)
 
 
-@pytest.fixture(scope='module', name='bad')
-def _bad():
-  """The module of environments, importable by workers as well."""
-  with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
-    import misbehaving_environments
-
-    yield misbehaving_environments
-
-
 def oracle(bad, rows=1, **changes):
   """Partners whose one member writes backwards; and the calls of it."""
   calls, tokenizer = [], CharTokenizer(bad.LETTERS)

@@ -15,16 +15,6 @@ N, G, T = 3, 4, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 
 
-@pytest.fixture(name='bad', scope='module')
-def _bad():
-  """The module of misbehaving environments."""
-  with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
-    import misbehaving_environments
-
-    yield misbehaving_environments
-
-
 def test_a_coroutine_whose_calls_are_written_down(
   in_slots, Played, monkeypatch
 ):

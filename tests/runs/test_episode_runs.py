@@ -511,6 +511,15 @@ def check_repeated(found, expected):
   jax.tree.map(np.testing.assert_array_equal, *states)
 
 
+def in_any_order(run):
+  """(rows, lines) of four iterations, which another order and a stop repeat."""
+  first = run('first', 4, 0)
+  check_repeated(run('second', 4, 1), first)
+  run('parts', 2, 1)
+  check_repeated(run('parts', 4, 2), first)
+  return first[0]
+
+
 @pytest.fixture(name='whimsical')
 def _whimsical(monkeypatch):
   """A function of the fields of a rollout: a run whose rewards vary.
@@ -571,11 +580,7 @@ def test_models_judge_groups_as_they_end(
     trainer = train_delayed(config, tmp_path / folder, delayed_calls, seed)
     return record(tmp_path / folder), trainer
 
-  first = run('first', 4, 0)
-  check_repeated(run('second', 4, 1), first)
-  run('parts', 2, 1)
-  check_repeated(run('parts', 4, 2), first)
-  rows, lines = first[0]
+  rows, lines = in_any_order(run)
   assert all(0 < row['reward/judge'] < 1 for row in rows if row['step'])
   assert all(row['reward/learned'] != 0 for row in rows if row['step'])
   assert all('rollout/unread_judgements' in row for row in rows if row['step'])
@@ -641,11 +646,7 @@ def test_a_filter_has_the_same_groups_in_any_order_of_answers(
     trainer = train_delayed(config, tmp_path / folder, delayed_calls, seed)
     return record(tmp_path / folder), trainer
 
-  first = run('first', 4, 0)
-  check_repeated(run('second', 4, 1), first)
-  run('parts', 2, 1)
-  check_repeated(run('parts', 4, 2), first)
-  rows, lines = first[0]
+  rows, lines = in_any_order(run)
   assert {row['rollout/steps_behind_max'] for row in rows} == {0, 1}
   groups = {}
   for line in lines:

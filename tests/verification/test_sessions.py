@@ -15,15 +15,6 @@ from rl_jax.verification import messages, sandbox, session_host
 from rl_jax.verification.sessions import Request, SessionPool
 
 
-@pytest.fixture(name='bad')
-def _bad(monkeypatch):
-  """The module of misbehaving environments, importable by workers as well."""
-  monkeypatch.syspath_prepend(os.path.dirname(os.path.dirname(__file__)))
-  import misbehaving_environments
-
-  return misbehaving_environments
-
-
 class Played:
   """Episodes of one round, which continue with every call of `step`."""
 
