@@ -43,7 +43,7 @@ from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import Opened
+from rl_jax.tasks.environments.base import Ask, Opened
 from rl_jax.types import Trajectories
 
 OPEN = 'open_episodes'  # in the JSON object of checkpoints
@@ -56,7 +56,7 @@ PAUSE = 0.005  # of a process that knows of nothing to sample anywhere
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  Of several processes each plays its own rows; these ask no partners.
+  Of several processes each plays its own rows; all ask partners together.
   closings: of batches whose groups depend on time. host_tokens: of rows that
   wait without a place in the cache, in the memory of the host.
   """
@@ -179,6 +179,10 @@ class SlotRunner(EpisodeRunner):
   def _cycle(self, games):
     """The programs that all processes start, whoever has answers for them."""
     self._hear_all()
+    codes = [code for game in games for code in game.agreed.codes]
+    busy = any(game.agreed.busy for game in games)
+    if codes and (not busy or self._partners.fill(codes)):
+      self._ask_partners()
     calm = all(game.agreed.calm for game in games)
     steps = LONGEST if calm and not self.waits else BURST
     for game in games:
@@ -411,6 +415,10 @@ class SlotRunner(EpisodeRunner):
     text += f', turn {request.turn}' + f', tools {tools}' * bool(tools)
     return f'{text}, action {payload.actions[-1][:ACTION_SHOWN]!r}'
 
+  def code_of(self, question: Ask) -> int:
+    """See Partners.code."""
+    return self._partners.code(question)
+
   def asks(self, request: Request) -> Answer | None:
     """The answer to a question, None: `Game.told` hears it later."""
     return self._questions.ask(request)
@@ -450,8 +458,9 @@ class Row:
   ids: of the open turn. length: of all tokens. start: where the open turn
   begins, with its observation. marks: of each turn that has ended, where it
   starts and stops, and where what it saw begins. acting: its turn is open.
-  ended: the turn has, and is not taken yet. waits: for an answer. asks: for
-  that of a partner. seats: the rows of its episode, by player.
+  ended: the turn has, and is not taken yet. waits: for an answer. asks: the
+  question that a partner is to answer. seats: the rows of its episode, by
+  player.
   """
 
   place: int
@@ -466,7 +475,7 @@ class Row:
   acting: bool = False
   ended: bool = False
   waits: bool = False
-  asks: bool = False
+  asks: Ask | None = None
   over: bool = False
   seats: list['Row'] = dataclasses.field(default_factory=list)
 
@@ -609,7 +618,11 @@ class Game:
       return agreed.OVER
     if row.place in self._said:
       return agreed.SAID
-    return agreed.DRAWS if row.acting else agreed.WAITS
+    if row.acting:
+      return agreed.DRAWS
+    if row.asks is not None:
+      return agreed.ASKS + self._runner.code_of(row.asks)
+    return agreed.WAITS
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
@@ -658,7 +671,7 @@ class Game:
     """A partner has answered."""
     seats = self.rows[answer.request.sample].seats
     row = next(one for one in seats if one.asks)
-    row.asks = False
+    row.asks = None
     self._tell(row, answer)
 
   def _tell(self, row, answer):
@@ -677,7 +690,7 @@ class Game:
       request = questions.request_of(self.round.number, episode, question)
       answer = self._runner.asks(request)
       if answer is None:
-        row.asks = True
+        row.asks = question
       else:
         self._tell(row, answer)
     elif episode.acted:
