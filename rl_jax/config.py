@@ -363,10 +363,26 @@ def validate(config: ExperimentConfig) -> None:
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:
+    _check_turn_seconds(config)
     check_limits(
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
   _check_together(config, _check_sizes, check_tokens)
+
+
+def _check_turn_seconds(config: ExperimentConfig) -> None:
+  """Raises ValueError if the tools of a turn have more time than the turn."""
+  settings, sets = config.verifier, config.evaluation.sets
+  for task in (config.task, *(one.task for one in sets)):
+    if task is None or not settings.workers:
+      continue
+    seconds = task.traits.turn_seconds
+    if seconds > settings.timeout_seconds:
+      raise ValueError(
+        f'{type(task).__name__} has turn_seconds = {seconds}: expected at most '
+        f'verifier.timeout_seconds = {settings.timeout_seconds}, which ends a '
+        'turn in any case; set one of them'
+      )
 
 
 def _check_together(

@@ -65,8 +65,8 @@ class WithTools(Episodic):
     EnvironmentTask.
   turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
     MCP end then, later calls are answered 'no time left'; a function of yours
-    cannot be ended (see verifier.on_turn_timeout).
-    What a tool starts
+    cannot be ended (see verifier.on_turn_timeout). At most
+    verifier.timeout_seconds, which ends a turn in any case. What a tool starts
     once in its process, as a server of MCP, does not count.
   stateless: whether no tool remembers anything from one call to the next, so
     that an episode continues in any process without making its calls again;
@@ -180,6 +180,7 @@ class WithTools(Episodic):
       global_random=self.workers == 'process',
       needs_workers=slow or inner.needs_workers,
       reward_seconds=seconds,
+      turn_seconds=self.turn_seconds if slow else 0.0,
       clusters=inner.clusters,
     )
 
