@@ -63,3 +63,20 @@ def test_tools_that_have_more_time_than_their_turn_are_named(toy, place):
   text = 'turn_seconds = 8.0: expected at most verifier.timeout_seconds = 7.5'
   with pytest.raises(ValueError, match=text):
     validate(override(config, 'verifier.timeout_seconds', '7.5'))
+
+
+@pytest.mark.parametrize('name', ['limits', 'rates'])
+@pytest.mark.parametrize(
+  ('made', 'kind', 'other'),
+  [(keydoor, 'step', 'reward'), (bandit, 'reward', 'step')],
+)
+def test_a_limit_of_calls_that_nobody_makes_is_named(
+  toy, name, made, kind, other
+):
+  """What episodes are paid is a part of their steps."""
+  config = override(
+    made.get_config(toy.get_method('grpo')), 'verifier.on_device', 'False'
+  )
+  validate(override(config, f'verifier.{name}', f"{{'{kind}': 4}}"))
+  with pytest.raises(ValueError, match=rf"verifier.{name} = .* \['{other}'\]"):
+    validate(override(config, f'verifier.{name}', f"{{'{other}': 4}}"))
