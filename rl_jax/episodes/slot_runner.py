@@ -179,13 +179,13 @@ class SlotRunner(EpisodeRunner):
   def _cycle(self, games):
     """The programs that all processes start, whoever has answers for them."""
     self._hear_all()
+    busy = [game for game in games if game.housed()]
     codes = [code for game in games for code in game.agreed.codes]
-    busy = any(game.agreed.busy for game in games)
     if codes and (not busy or self._partners.fill(codes)):
       self._ask_partners()
     calm = all(game.agreed.calm for game in games)
     steps = LONGEST if calm and not self.waits else BURST
-    for game in games:
+    for game in busy:
       self._flying += [(game, burst) for burst in game.join(steps)]
     if self._flying:
       self._pause = None
@@ -511,6 +511,7 @@ class Game:
     self._runner, self._activity = runner, runner.activity
     self.slots, self.round = slots, round_
     self.rows = {row.place: row for row in rows}
+    self._is_one = processes.count() == 1  # else places follow `agreed`
     self._submit: Callable[[Request], None]
     # Rows of this process: that are not over, and that wait for an answer.
     self.live_here = sum(not row.over for row in rows)
@@ -559,9 +560,9 @@ class Game:
   def begin(self, calls: Any) -> None:
     """Resets all episodes; calls: the queue."""
     self._submit = calls.submit
+    for place in np.flatnonzero(~self.agreed.live_B).tolist():
+      self.slots.places.ends(place)  # of a row that is not played
     for row in self.rows.values():
-      if row.over:  # not played
-        self.slots.places.ends(row.place)
       failed = row.player.episode.failure is not None
       if row.acting and not failed:
         self._call(row)
@@ -588,20 +589,30 @@ class Game:
       started.append(burst)
     return started
 
+  def housed(self) -> list[int]:
+    """Gives places to rows of all processes; those that are to be sampled.
+
+    All processes call it together, so that they move the same rows.
+    """
+    return self.slots.house(self.agreed.ready)
+
   def join(self, steps: int) -> list[Burst]:
     """Starts the calls of a cycle, which are the same in all processes.
 
     So there is one burst at a time, even if no row of this process is in it.
     """
-    if self._flying or not self.agreed.busy:
+    if self._flying:
       return []
     self._activity.works()
-    calls = max(1, self.slots.calls(self.agreed.said_B))
-    left = {*self.slots.feed(self._said, calls)}
-    fed = self._said.keys() - left
+    places = self.slots.places
+    here_B = np.array([row in places for row in range(len(self.agreed.said_B))])
+    calls = max(1, self.slots.calls(self.agreed.said_B & here_B))
+    said = {row: one for row, one in self._said.items() if row in places}
+    fed = said.keys() - {*self.slots.feed(said, calls)}
     self._going |= fed
-    self._said = {row: one for row, one in self._said.items() if row in left}
-    burst = self.slots.sample(sorted(self._going), steps, self.agreed.live_B)
+    self._said = {row: x for row, x in self._said.items() if row not in fed}
+    going = sorted(row for row in self._going if row in places)
+    burst = self.slots.sample(going, steps, self.agreed.live_B & here_B)
     self._going -= {*burst.rows}
     self._flying.append(len(fed))
     return [burst]
@@ -626,7 +637,7 @@ class Game:
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
-    self._note_over(self.agreed.learn(state_B))
+    self._note_over(self.agreed.learn(state_B, self.slots.places))
 
   def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
     """Waits for the oldest burst; (results by row, numbers for a trace)."""
@@ -711,7 +722,8 @@ class Game:
   def _end_turn(self, row, finished):
     row.marks.append([row.start, row.length, row.context])
     row.finished, row.acting, row.ended = finished, False, True
-    self.slots.places.waits(row.place)
+    if self._is_one:
+      self.slots.places.waits(row.place)
     if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
@@ -726,9 +738,10 @@ class Game:
     """The rows of an episode are over."""
     for one in row.seats:
       one.over = True
-      self.slots.places.ends(one.place)
       self.live_here -= 1
-    if processes.count() == 1:  # else all processes are to learn it at once
+    if self._is_one:  # else all processes are to learn it at once
+      for one in row.seats:
+        self.slots.places.ends(one.place)
       self._note_over([one.place for one in row.seats])
 
   def _note_over(self, places):
@@ -767,8 +780,9 @@ class Game:
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids, row.acting = [], True
-    self.slots.places.wakes(row.place)
     self._said[row.place] = ids, forgets
-    full = len(self._said) >= self.slots.fed  # more would need another call
-    if full and processes.count() == 1:
+    if not self._is_one:
+      return
+    self.slots.places.wakes(row.place)
+    if len(self._said) >= self.slots.fed:  # more would need another call
       self.feed()
