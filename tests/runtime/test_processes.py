@@ -273,9 +273,9 @@ def rounds_in_slots(launch, folder, *arguments):
     (3, '--slots=4 --cache_tokens=128 --host_tokens=128'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
-    pytest.param(20, '--asking', marks=pytest.mark.slow),
+    pytest.param(6, '--asking', marks=pytest.mark.slow),
     pytest.param(
-      *(20, '--slots=4 --cache_tokens=128 --host_tokens=64'),
+      *(12, '--slots=4 --cache_tokens=128 --host_tokens=64'),
       marks=pytest.mark.slow,
     ),
   ],
@@ -526,6 +526,12 @@ def record(workdir):
   [
     (),
     ('--set=rollout.staleness=1',),
+    # Six rows of each batch have places.
+    (
+      '--set=rollout.staleness=1',
+      '--set=rollout.cache_tokens=480',
+      '--set=rollout.host_cache_tokens=320',
+    ),
     (
       '--set=rollout.staleness=1',
       '--set=rollout.max_rounds=2',
