@@ -265,19 +265,19 @@ def rounds_in_slots(launch, folder, *arguments):
   ]
 
 
+FEW = '--slots=4 --cache_tokens=128'  # places for four rows
+
+
 @pytest.mark.parametrize(
   ('orders', 'more'),
   [
     (3, '--slots=8'),
     (3, '--asking'),
-    (3, '--slots=4 --cache_tokens=128 --host_tokens=128'),
+    (3, f'{FEW} --host_tokens=128'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
     pytest.param(6, '--asking', marks=pytest.mark.slow),
-    pytest.param(
-      *(12, '--slots=4 --cache_tokens=128 --host_tokens=64'),
-      marks=pytest.mark.slow,
-    ),
+    pytest.param(12, f'{FEW} --host_tokens=64', marks=pytest.mark.slow),
   ],
 )
 def test_slow_calls_of_one_process_change_nothing(
