@@ -4,14 +4,16 @@ A process calls the environments of its own rows, so only it knows when one has
 been answered. All must start the same programs, though, and take a group for
 over at the same burst. So the states of all rows are exchanged once a cycle, on
 the devices and beside the burst, and what the next cycle starts depends on
-nothing but these.
+nothing but these: also which rows have places in the cache, and when models are
+asked.
 """
 
 import numpy as np
 
 # The state of a row: it waits for an answer, or to be fed what was said, or its
-# turn is open, or it is over.
-WAITS, SAID, DRAWS, OVER = range(4)
+# turn is open, or it is over. From ASKS on it waits for that of a partner, and
+# the rest is the code of its question (partners).
+WAITS, SAID, DRAWS, OVER, ASKS = range(5)
 
 
 class Agreed:
@@ -27,6 +29,11 @@ class Agreed:
   def busy(self) -> bool:
     """Returns whether some row has something to do on the devices."""
     return bool(np.isin(self.state_B, (SAID, DRAWS)).any())
+
+  @property
+  def codes(self) -> list[int]:
+    """The codes of the questions to partners."""
+    return (self.state_B[self.state_B >= ASKS] - ASKS).tolist()
 
   @property
   def calm(self) -> bool:

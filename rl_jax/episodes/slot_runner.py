@@ -44,7 +44,7 @@ from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import Opened
+from rl_jax.tasks.environments.base import Ask, Opened
 from rl_jax.types import Trajectories
 
 OPEN = 'open_episodes'  # in the JSON object of checkpoints
@@ -57,7 +57,7 @@ PAUSE = 0.005  # of a process that knows of nothing to sample anywhere
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  Of several processes each plays its own rows; these ask no partners.
+  Of several processes each plays its own rows; all ask partners together.
   closings: of batches whose groups depend on time. host_tokens: of rows that
   wait without a place in the cache, in the memory of the host.
   """
@@ -206,6 +206,10 @@ class SlotRunner(EpisodeRunner):
     """The programs that all processes start, whoever has answers for them."""
     self._hear_all()
     tables = _tables(games)
+    codes = [code for one in tables for code in one.agreed.codes]
+    busy = any(one.agreed.busy for one in tables)
+    if codes and (not busy or self._partners.fill(codes)):
+      self._ask_partners()
     calm = all(one.agreed.calm for one in tables)
     steps = LONGEST if calm and not self.waits else BURST
     for one in tables:
@@ -446,6 +450,10 @@ class SlotRunner(EpisodeRunner):
     text += f', turn {request.turn}' + f', tools {tools}' * bool(tools)
     return f'{text}, action {payload.actions[-1][:ACTION_SHOWN]!r}'
 
+  def code_of(self, question: Ask) -> int:
+    """See Partners.code."""
+    return self._partners.code(question)
+
   def asks(self, request: Request) -> Answer | None:
     """The answer to a question, None: `Game.told` hears it later."""
     return self._questions.ask(request)
@@ -493,10 +501,10 @@ class Row:
   ids: of the open turn. length: of all tokens. start: where the open turn
   begins, with its observation. marks: of each turn that has ended, where it
   starts and stops, and where what it saw begins. acting: its turn is open.
-  ended: the turn has, and is not taken yet. waits: for an answer. asks: for
-  that of a partner. game: of its table. seats: the rows of its episode.
-  again: recorded turns, which are taken once more while the open one is
-  sampled.
+  ended: the turn has, and is not taken yet. waits: for an answer. asks: the
+  question that a partner is to answer. game: of its table. seats: the rows of
+  its episode. again: recorded turns, which are taken once more while the open
+  one is sampled.
   """
 
   place: int
@@ -511,7 +519,7 @@ class Row:
   acting: bool = False
   ended: bool = False
   waits: bool = False
-  asks: bool = False
+  asks: Ask | None = None
   over: bool = False
   game: 'Game' = dataclasses.field(init=False)
   seats: list['Row'] = dataclasses.field(default_factory=list)
@@ -697,7 +705,11 @@ class Game:
       return agreed.OVER
     if row.place in self._said:
       return agreed.SAID
-    return agreed.DRAWS if row.acting else agreed.WAITS
+    if row.acting:
+      return agreed.DRAWS
+    if row.asks is not None:
+      return agreed.ASKS + self._runner.code_of(row.asks)
+    return agreed.WAITS
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
@@ -746,7 +758,7 @@ class Game:
     """A partner has answered."""
     seats = self.rows[answer.request.sample].seats
     row = next(one for one in seats if one.asks)
-    row.asks = False
+    row.asks = None
     self._tell(row, answer)
 
   def _tell(self, row, answer):
@@ -765,7 +777,7 @@ class Game:
       request = questions.request_of(self.round.number, episode, question)
       answer = self._runner.asks(request)
       if answer is None:
-        row.asks = True
+        row.asks = question
       else:
         self._tell(row, answer)
     elif row.acting or row.ended:  # its turn has begun before

@@ -332,20 +332,12 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 def _check_own_rows(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> None:
   """Raises ValueError if processes cannot play rows in slots, each its own."""
-  tasks = [config.task, *(one.task for one in config.evaluation.sets)]
   if processes.count() > 1 and config.rollout.cache_tokens is not None:
     raise ValueError(
       f'rollout.cache_tokens = {config.rollout.cache_tokens} with '
       f"rollout.episodes = 'slots' in {processes.count()} processes, which "
       'would move the keys of rows at different times: set it to null'
     )
-  for task in tasks if processes.count() > 1 else ():
-    if task is not None and task.traits.asks:
-      raise ValueError(
-        f"rollout.episodes = 'slots' in {processes.count()} processes, but "
-        f'{type(task).__name__} asks partners {list(task.traits.asks)}, which '
-        "all processes run together: set it to 'lockstep'"
-      )
   sizes = mesh.shape
   counts = [config.rollout.generated_prompts, sizes['data'] * sizes['fsdp']]
   for count in counts[: 1 + bool(config.evaluation.every)]:

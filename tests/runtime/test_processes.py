@@ -269,8 +269,10 @@ def rounds_in_slots(launch, folder, *arguments):
   ('orders', 'more'),
   [
     (3, '--slots=8'),
+    (3, '--asking'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
+    pytest.param(20, '--asking', marks=pytest.mark.slow),
   ],
 )
 def test_slow_calls_of_one_process_change_nothing(
@@ -288,6 +290,7 @@ def test_slow_calls_of_one_process_change_nothing(
   for mine, other, whole in zip(*found, strict=True):
     assert mine['tokens'] == other['tokens'] == whole['tokens']
     assert mine['outcomes'] == other['outcomes'] == whole['outcomes']
+    assert mine['questions'] == other['questions'] == whole['questions']
     assert mine['log_probs'] == other['log_probs'] == first[0]['log_probs']
     assert mine['sum'] == pytest.approx(whole['sum'], rel=1e-5)
     assert sorted(mine['made'] + other['made']) == whole['made']
@@ -295,6 +298,7 @@ def test_slow_calls_of_one_process_change_nothing(
   assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
     tuple(map(str, first[0]['outcomes']))
   }
+  assert all(bool(one['questions']) == (more == '--asking') for one in by_one)
 
 
 def test_rows_of_two_devices_wait_on_the_host(launch, tmp_path):
