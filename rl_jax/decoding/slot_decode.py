@@ -67,7 +67,7 @@ class Observed(struct.PyTreeNode, kw_only=True):
   """The observations of chosen rows: the first `length` of the ids.
 
   forget: rows that no longer see what is before these ids, but for the prompt.
-  inside: rows that go on in a turn, of which all tokens so far are known.
+  inside: rows that continue in a turn, of which all tokens so far are known.
   """
 
   ids_VO: Array

@@ -59,7 +59,7 @@ class Recorded:
     ]
 
   def spans(self, row: int) -> list[tuple[int, int]]:
-    """Where each turn starts and stops; not the open one."""
+    """Returns where each turn starts and stops; not the open one."""
     there_T = self.kind_BT[row] != PAD
     stop = self.open_B[row]
     if not self.live_B[row]:

@@ -36,7 +36,7 @@ from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
 from rl_jax.episodes import agreed, partners, questions, resumed, timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
-from rl_jax.episodes.episodes import OPPONENT, EpisodeRunner, gathered
+from rl_jax.episodes.episodes import EpisodeRunner, gathered, policies_of
 from rl_jax.episodes.partners import QUESTIONS
 from rl_jax.episodes.players import Player
 from rl_jax.episodes.questions import Questions
@@ -118,8 +118,7 @@ class SlotRunner(EpisodeRunner):
     """
     assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
-    opponent = params.get('policies', {}).get(OPPONENT)
-    policies = [params] if opponent is None else [params, opponent]
+    policies = policies_of(params)
     seats = self._seated(examples, traj.group_size, own, len(policies))
     number = self._journal.stream(self._rounds)
     round_ = Round(number, engine, traj, examples, recorded)
@@ -279,7 +278,7 @@ class SlotRunner(EpisodeRunner):
 
   @property
   def _rests(self):
-    """Whether all calls of the devices have ended."""
+    """Returns whether all calls of the devices have ended."""
     return all(one.slots.idle for one in _tables(self._games.values()))
 
   @property
@@ -780,14 +779,14 @@ class Game:
         row.asks = question
       else:
         self._tell(row, answer)
-    elif row.acting or row.ended:  # its turn has begun before
-      self._begun(row)
+    elif row.acting or row.ended:  # its turn was open before
+      self._started(row)
     else:
       acting = next((x for x in row.seats if x.player.acts()), row)
       acting.game._continue(acting)
 
-  def _begun(self, row):
-    """An episode has begun, or a recorded turn of it has been answered."""
+  def _started(self, row):
+    """An episode has started, or a recorded turn of it was answered."""
     runner, player = self._runner, row.player
     if not player.episode.acted:
       runner.check_begun(row)

@@ -9,8 +9,8 @@ import pytest
 from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.players import Episode, Player
 from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
@@ -274,7 +274,7 @@ def test_openings_are_journaled(bad, tmp_path):
 
   def opened(journal):
     pool = SessionPool(task, 1, 0.5)
-    episodes = EpisodeRunner(
+    episodes = LockstepRunner(
       task,
       NumberedCalls(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,

@@ -31,7 +31,7 @@ def cut(played, turn):
 
 
 def inside(played, change=lambda ids_BT: ids_BT):
-  """(arrays of trajectories, Recorded): rows that go on from turn 2."""
+  """(arrays of trajectories, Recorded): rows that continue in turn 2."""
   host = played.host
   kept_BT, live_B = cut(played, 2)
   recorded = Recorded(

@@ -360,6 +360,17 @@ def test_a_run_in_slots_continues(in_slots, tmp_path, record):
   assert lines == expected and timeless(rows) == timeless(known)
 
 
+def test_a_run_in_step_continues_in_slots(whole, tmp_path, record):
+  """E2: the change is named; journal and checkpoint are read."""
+  train(grpo.get_method(), tmp_path, 2)
+  with pytest.raises(ValueError, match='rollout.episodes: lockstep -> slots'):
+    loop.Trainer(slots_config(3), str(tmp_path))
+  loop.Trainer(
+    slots_config(3), str(tmp_path), allow_change=('rollout.episodes', 'guards')
+  ).run()
+  check_same_episodes(record(tmp_path), record(whole[0]))
+
+
 @pytest.fixture(scope='module', name='across')
 def _across(tmp_path_factory):
   """The directory of a run whose episodes are played across updates."""
