@@ -73,7 +73,7 @@ def test_tools_that_have_more_time_than_their_turn_are_named(toy, place):
 def test_a_limit_of_calls_that_nobody_makes_is_named(
   toy, name, made, kind, other
 ):
-  """What episodes are paid is a part of their steps."""
+  """Rewards of episodes are a part of their steps, so they have no limit."""
   config = override(
     made.get_config(toy.get_method('grpo')), 'verifier.on_device', 'False'
   )

@@ -10,6 +10,8 @@ asked.
 
 import numpy as np
 
+from rl_jax.decoding.cache_places import Places
+
 # The state of a row: it waits for an answer, or to be fed what was said, or its
 # turn is open, or it is over. From ASKS on it waits for that of a partner, and
 # the rest is the code of its question (partners).
@@ -26,9 +28,13 @@ class Agreed:
     self.state_B = np.where(over_B, OVER, DRAWS).astype(np.int32)
 
   @property
-  def busy(self) -> bool:
-    """Returns whether some row has something to do on the devices."""
-    return bool(np.isin(self.state_B, (SAID, DRAWS)).any())
+  def ready(self) -> list[int]:
+    """The rows with something to do on the devices, first those to be fed."""
+    return [
+      row
+      for state in (SAID, DRAWS)
+      for row in np.flatnonzero(self.state_B == state).tolist()
+    ]
 
   @property
   def codes(self) -> list[int]:
@@ -50,8 +56,18 @@ class Agreed:
     """The rows that are not over."""
     return self.state_B != OVER
 
-  def learn(self, state_B: np.ndarray) -> list[int]:
-    """Takes the states of the next cycle; returns rows that are over by it."""
-    ended_B = self.live_B & (state_B == OVER)
-    self.state_B = state_B
+  def learn(self, state_B: np.ndarray, places: Places) -> list[int]:
+    """Takes the states of the next cycle; returns rows that are over by it.
+
+    places: in the cache, which all processes give and take alike.
+    """
+    before_B, self.state_B = self.state_B, state_B
+    for row in np.flatnonzero(before_B != state_B).tolist():
+      if state_B[row] == OVER:
+        places.ends(row)
+      elif state_B[row] in (SAID, DRAWS):
+        places.wakes(row)
+      else:
+        places.waits(row)
+    ended_B = (before_B != OVER) & (state_B == OVER)
     return np.flatnonzero(ended_B).tolist()

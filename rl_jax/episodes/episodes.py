@@ -161,7 +161,13 @@ class EpisodeRunner(Journaled):
 
   def _record(self, player):
     """The record of a row; judges read what was exchanged, too."""
-    more = {'exchanged': player.exchanged()} if self._judged else {}
+    more: dict[str, Any] = {}
+    if self._judged:
+      more['exchanged'] = player.exchanged()
+    episode = player.episode
+    if episode.failure is not None and episode.actions:
+      last = self._task.tools_in(episode.example, episode.actions[-1])
+      more['tools'] = list(last)
     return player.record() | more
 
   def outcomes(
@@ -208,10 +214,13 @@ class EpisodeRunner(Journaled):
       return
     first, (kind, detail) = next(iter(counted.items()))
     host = processes.gather(socket.gethostname())[self._process_of(first)]
+    where = f'row {first} on host {host}'
+    if tools := self._records[first].get('tools'):
+      where += f', tools {", ".join(tools)}'
     raise RuntimeError(
       f'{type(self._task).__name__}: {len(counted)} of {len(rows)} episodes of '
       f'a round have failed, more than verifier.failed_share = {share}; the '
-      f'first is row {first} on host {host}, {kind}: {detail}'
+      f'first is {where}, {kind}: {detail}'
     )
 
   @abc.abstractmethod

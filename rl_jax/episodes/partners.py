@@ -95,7 +95,7 @@ class Partners:
     return bool(known)
 
   def of_all(self, asked: Iterable[Ask]) -> list[Ask]:
-    """What all processes ask, each question once; all call it together."""
+    """The questions of all processes, each once; all call it together."""
     asked = list(dict.fromkeys(asked))
     if not self._partners:  # processes need not wait for each other
       return asked

@@ -205,13 +205,13 @@ class SlotRunner(EpisodeRunner):
     """The programs that all processes start, whoever has answers for them."""
     self._hear_all()
     tables = _tables(games)
+    busy = [one for one in tables if one.housed()]
     codes = [code for one in tables for code in one.agreed.codes]
-    busy = any(one.agreed.busy for one in tables)
     if codes and (not busy or self._partners.fill(codes)):
       self._ask_partners()
     calm = all(one.agreed.calm for one in tables)
     steps = LONGEST if calm and not self.waits else BURST
-    for one in tables:
+    for one in busy:
       self._flying += [(one, burst) for burst in one.join(steps)]
     if self._flying:
       self._pause = None
@@ -582,6 +582,7 @@ class Game:
       first.opponent = self
     self.slots, self.round = slots, round_
     self.rows = {row.place: row for row in rows}
+    self._is_one = processes.count() == 1  # else places follow `agreed`
     self._submit: Callable[[Request], None]
     # Rows of this process: that are not over, and that wait for an answer.
     self.live_here = sum(not row.over for row in rows)
@@ -592,10 +593,12 @@ class Game:
     for row in rows:
       row.seats = self._first_of(row).seats
     size = round_.traj.group_size
-    self._left = [size * (group in played) for group in self.groups]
+    over_B = np.repeat([group not in played for group in self.groups], size)
+    if round_.recorded is not None:
+      over_B |= ~round_.recorded.live_B
+    self._left = (~over_B).reshape(-1, size).sum(axis=1).tolist()
     self.live = sum(self._left)  # rows that are not over, of all processes
-    over_N = np.array([group not in played for group in self.groups])
-    self.agreed = agreed.Agreed(np.repeat(over_N, size))
+    self.agreed = agreed.Agreed(over_B)
     self._ended: list[int] = []  # groups, since `ended`
     self._going: set[int] = set()  # rows that can sample, and are in no burst
     # Not yet fed, see RunningSlots.feed.
@@ -641,12 +644,11 @@ class Game:
     taken again.
     """
     self._submit = calls.submit
+    for one in self.tables:
+      for place in np.flatnonzero(~one.agreed.live_B).tolist():
+        one.slots.places.ends(place)  # of a row that is not played
     for row in [row for one in self.tables for row in one.rows.values()]:
-      if row.over:  # not played
-        row.game.slots.places.ends(row.place)
-        if self.round.recorded is not None and processes.count() == 1:
-          self._note_over([row.place])
-      elif self.round.recorded is not None:
+      if self.round.recorded is not None and not row.over:
         self._said[row.place] = [], False, True
       failed = row.player.episode.failure is not None
       if row.acting and not failed:
@@ -674,20 +676,30 @@ class Game:
       started.append(burst)
     return started
 
+  def housed(self) -> list[int]:
+    """Gives places to rows of all processes; those that are to be sampled.
+
+    All processes call it together, so that they move the same rows.
+    """
+    return self.slots.house(self.agreed.ready)
+
   def join(self, steps: int) -> list[Burst]:
     """Starts the calls of a cycle, which are the same in all processes.
 
     So there is one burst at a time, even if no row of this process is in it.
     """
-    if self._flying or not self.agreed.busy:
+    if self._flying:
       return []
     self._activity.works()
-    calls = max(1, self.slots.calls(self.agreed.said_B))
-    left = {*self.slots.feed(self._said, calls)}
-    fed = self._said.keys() - left
+    places = self.slots.places
+    here_B = np.array([row in places for row in range(len(self.agreed.said_B))])
+    calls = max(1, self.slots.calls(self.agreed.said_B & here_B))
+    said = {row: one for row, one in self._said.items() if row in places}
+    fed = said.keys() - {*self.slots.feed(said, calls)}
     self._going |= fed
-    self._said = {row: one for row, one in self._said.items() if row in left}
-    burst = self.slots.sample(sorted(self._going), steps, self.agreed.live_B)
+    self._said = {row: x for row, x in self._said.items() if row not in fed}
+    going = sorted(row for row in self._going if row in places)
+    burst = self.slots.sample(going, steps, self.agreed.live_B & here_B)
     self._going -= {*burst.rows}
     self._flying.append(len(fed))
     return [burst]
@@ -712,7 +724,7 @@ class Game:
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
-    self._note_over(self.agreed.learn(state_B))
+    self._note_over(self.agreed.learn(state_B, self.slots.places))
 
   def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
     """Waits for the oldest burst; (results by row, numbers for a trace)."""
@@ -809,7 +821,8 @@ class Game:
   def _end_turn(self, row, finished):
     row.marks.append([row.start, row.length, row.context])
     row.finished, row.acting, row.ended = finished, False, True
-    self.slots.places.waits(row.place)
+    if self._is_one:
+      self.slots.places.waits(row.place)
     if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
@@ -824,9 +837,9 @@ class Game:
     """The rows of an episode are over."""
     for one in row.seats:
       one.over, game = True, one.game
-      game.slots.places.ends(one.place)
       game.live_here -= 1
-      if processes.count() == 1:  # else all processes are to learn it at once
+      if self._is_one:  # else all processes are to learn it at once
+        game.slots.places.ends(one.place)
         game._note_over([one.place])
 
   def _note_over(self, places):
@@ -865,10 +878,11 @@ class Game:
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids, row.acting = [], True
-    self.slots.places.wakes(row.place)
     self._said[row.place] = ids, forgets
-    full = len(self._said) >= self.slots.fed  # more would need another call
-    if full and processes.count() == 1:
+    if not self._is_one:
+      return
+    self.slots.places.wakes(row.place)
+    if len(self._said) >= self.slots.fed:  # more would need another call
       self.feed()
 
 

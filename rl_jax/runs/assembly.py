@@ -333,12 +333,6 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
 
 def _check_own_rows(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> None:
   """Raises ValueError if processes cannot play rows in slots, each its own."""
-  if processes.count() > 1 and config.rollout.cache_tokens is not None:
-    raise ValueError(
-      f'rollout.cache_tokens = {config.rollout.cache_tokens} with '
-      f"rollout.episodes = 'slots' in {processes.count()} processes, which "
-      'would move the keys of rows at different times: set it to null'
-    )
   sizes = mesh.shape
   counts = [config.rollout.generated_prompts, sizes['data'] * sizes['fsdp']]
   for count in counts[: 1 + bool(config.evaluation.every)]:

@@ -255,12 +255,15 @@ def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
 
 
 def test_an_environment_that_no_longer_answers_ends_the_run(bad, Played):
-  """More than the share of a round; fewer cost their rows only."""
+  """More than the share of a round; fewer cost their rows only.
+
+  The message names the tools of the action that had no answer.
+  """
   task = bad.Whimsical(failing=dict.fromkeys('abcdefg', 'raise'))
   with pytest.raises(
     RuntimeError,
     match=r'Whimsical: \d+ of 12 episodes .*failed_share = 0.5; the first is '
-    r'row \d+ on host .*, error: (?s:.*)a bug',
+    r'row \d+ on host .*, tools tool_[a-g], error: (?s:.*)a bug',
   ):
     Played(task, failed_share=0.5)
   played = Played(task, failed_share=1.0)

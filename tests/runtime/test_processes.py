@@ -265,14 +265,19 @@ def rounds_in_slots(launch, folder, *arguments):
   ]
 
 
+FEW = '--slots=4 --cache_tokens=128'  # places for four rows
+
+
 @pytest.mark.parametrize(
   ('orders', 'more'),
   [
     (3, '--slots=8'),
     (3, '--asking'),
+    (3, f'{FEW} --host_tokens=128'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
-    pytest.param(20, '--asking', marks=pytest.mark.slow),
+    pytest.param(6, '--asking', marks=pytest.mark.slow),
+    pytest.param(12, f'{FEW} --host_tokens=64', marks=pytest.mark.slow),
   ],
 )
 def test_slow_calls_of_one_process_change_nothing(
@@ -280,11 +285,11 @@ def test_slow_calls_of_one_process_change_nothing(
 ):
   """E2 as one process, E0 among seeded orders; a call is of one process only.
 
-  16 rows, also with fewer slots; calls of process 1 take 30 times as long.
+  16 rows, also with fewer slots, partners that are asked, or places in the
+  cache for four rows; calls of process 1 take 30 times as long.
   """
-  found = rounds_in_slots(
-    launch, tmp_path, f'--orders={orders}', '--slow=1', more
-  )
+  arguments = f'--orders={orders} --slow=1 {more}'.split()
+  found = rounds_in_slots(launch, tmp_path, *arguments)
   first, _, by_one = found
   assert [len(rounds) for rounds in found] == [orders] * 3
   for mine, other, whole in zip(*found, strict=True):
@@ -295,6 +300,9 @@ def test_slow_calls_of_one_process_change_nothing(
     assert mine['sum'] == pytest.approx(whole['sum'], rel=1e-5)
     assert sorted(mine['made'] + other['made']) == whole['made']
     assert min(len(mine['made']), len(other['made'])) > 8
+    moved = mine['on_host'], other['on_host'], whole['on_host']
+    assert moved[0] == moved[1] <= 128
+    assert {x > 0 for x in moved} == {'host_tokens' in more}
   assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
     tuple(map(str, first[0]['outcomes']))
   }
@@ -518,6 +526,12 @@ def record(workdir):
   [
     (),
     ('--set=rollout.staleness=1',),
+    # Six rows of each batch have places.
+    (
+      '--set=rollout.staleness=1',
+      '--set=rollout.cache_tokens=480',
+      '--set=rollout.host_cache_tokens=320',
+    ),
     (
       '--set=rollout.staleness=1',
       '--set=rollout.max_rounds=2',

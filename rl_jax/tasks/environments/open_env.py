@@ -34,9 +34,10 @@ class OpenEnv(EnvironmentTask):
 
     OpenEnv(client='my_client.py:client', action='code', observation='output')
 
-  client: 'PATH.py:NAME', 'MODULE:NAME' or a function () -> a client with the
-    methods `connect`, `reset(seed=...)`, `step` and `close`, all of them
-    `async def`; every episode has one, and thousands share a process.
+  client: 'PATH.py:NAME', 'MODULE:NAME' or a function () -> a client, not yet
+    connected, with the methods `connect`, `reset(seed=...)`, `step` and
+    `close`, all of them `async def`; every episode has one, and thousands share
+    a process.
   action: the field of an action that the policy's text is put into.
   observation: the field of an observation that the policy reads; '': all of it,
     as JSON.
@@ -89,8 +90,11 @@ class OpenEnv(EnvironmentTask):
     return dataclasses.replace(example, prompt=self.prompt)
 
   def prepare(self) -> None:
-    """Imports the client once, before workers are forked."""
-    user_modules.resolve(self.client)
+    """Makes a client once before workers are forked, which connects to nothing.
+
+    So what it imports is there, and what it lacks is said at start.
+    """
+    user_modules.resolve(self.client)()
 
   def make(self, example: Example) -> Any:
     """An episode that has not started."""
