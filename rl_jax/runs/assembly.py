@@ -20,6 +20,7 @@ from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
@@ -390,7 +391,7 @@ def make_runner(
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
-  kind = EpisodeRunner
+  kind = LockstepRunner
   if config.rollout.episodes == SLOTS:
     kind = functools.partial(
       SlotRunner,
