@@ -215,7 +215,8 @@ class RunningSlots:
 
   Calls run on the device in the order in which they are started here, and
   nothing but `Burst.read` waits for one. most: tokens of an observation.
-  Several processes start the same calls, each for rows of its own devices.
+  Several processes start the same calls, each for rows of its own devices or,
+  if rows are on devices of several (`spread`), all for the same rows.
   acting: rows that have a first token, which are those of `first`; None: all.
   host: where rows wait that have no place in the cache, of which
   `places` says which rows have one.
@@ -242,6 +243,7 @@ class RunningSlots:
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')
     self._by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+    self.spread = not processes.has_own(self._by_rows, traj.num_prompts)
     own = processes.own(traj.num_prompts)
     rows = range(own.start * traj.group_size, own.stop * traj.group_size)
     every = range(self._total)

@@ -11,9 +11,9 @@ While a burst runs the host hears answers and starts to feed them. The next
 burst starts before the first one has been read if there are rows for it that
 do not wait for its results: those of another game, or more than have slots.
 
-Each of several processes calls for the rows of its own devices. All start the
-same programs, cycle by cycle (agreed), so that none waits for another one's
-calls, and what was answered is exchanged when a batch closes.
+Each of several processes calls for its own rows. All start the same programs,
+cycle by cycle (agreed), so that none waits for another one's calls, and what
+was answered is exchanged when a batch closes.
 """
 
 import collections
@@ -694,21 +694,39 @@ class Game:
     places = self.slots.places
     here_B = np.array([row in places for row in range(len(self.agreed.said_B))])
     calls = max(1, self.slots.calls(self.agreed.said_B & here_B))
-    said = {row: one for row, one in self._said.items() if row in places}
+    said, going = self._called()
+    said = {row: one for row, one in said.items() if row in places}
     fed = said.keys() - {*self.slots.feed(said, calls)}
-    self._going |= fed
+    self._going |= fed & self.rows.keys()
     self._said = {row: x for row, x in self._said.items() if row not in fed}
-    going = sorted(row for row in self._going if row in places)
+    going = sorted(row for row in going | fed if row in places)
     burst = self.slots.sample(going, steps, self.agreed.live_B & here_B)
     self._going -= {*burst.rows}
     self._flying.append(len(fed))
     return [burst]
+
+  def _called(self):
+    """(what is to be fed by row, rows that can sample) that calls are given.
+
+    Where a row is on devices of several processes, each needs all of them.
+    """
+    said, going = self._said, self._going
+    if not self.slots.spread:
+      return said, going
+    parts = processes.gather(
+      [[[row, *one] for row, one in said.items()], sorted(going)]
+    )
+    said = {row: tuple(one) for rows, _ in parts for row, *one in rows}
+    return said, {row for _, rows in parts for row in rows}
 
   def exchanged(self) -> Any:
     """The states of the rows of all processes, to be read for `learn`."""
     state_B = np.zeros(len(self.agreed.state_B), np.int32)
     for place, row in self.rows.items():
       state_B[place] = self._state(row)
+    if self.slots.spread:
+      own = [int(state_B[place]) for place in self.rows]
+      return np.array(gathered(own), np.int32)
     return self.slots.exchanged(state_B)
 
   def _state(self, row):
@@ -728,7 +746,7 @@ class Game:
 
   def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
     """Waits for the oldest burst; (results by row, numbers for a trace)."""
-    found = burst.read()
+    found = {x: one for x, one in burst.read().items() if x in self.rows}
     return found, {
       'round': self.round.number,
       'rows': len(found),

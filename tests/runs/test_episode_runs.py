@@ -363,7 +363,8 @@ def test_a_run_in_slots_continues(in_slots, tmp_path, record):
 def test_a_run_in_step_continues_in_slots(whole, tmp_path, record):
   """E2: the change is named; journal and checkpoint are read."""
   train(grpo.get_method(), tmp_path, 2)
-  with pytest.raises(ValueError, match='rollout.episodes: lockstep -> slots'):
+  text = "rollout.episodes: 'lockstep' -> 'slots'"
+  with pytest.raises(ValueError, match=text):
     loop.Trainer(slots_config(3), str(tmp_path))
   loop.Trainer(
     slots_config(3), str(tmp_path), allow_change=('rollout.episodes', 'guards')
