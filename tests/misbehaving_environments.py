@@ -276,6 +276,11 @@ class Whimsical(EnvironmentTask):
   unable: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
 
+  def tools_in(self, example, action):
+    """One for each letter that misbehaves."""
+    del example
+    return tuple(f'tool_{x}' for x in action[:1] if x in self.failing)
+
   def make(self, example):
     """Whims."""
     return Whims(self, example.id)

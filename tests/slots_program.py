@@ -54,7 +54,8 @@ class Rounds:
       head_size=8,
       mlp_size=16,
     )
-    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(fsdp=2))
+    axis = 'tensor' if flags.FLAGS.tensor else 'fsdp'
+    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(**{axis: 2}))
     begun = params_lib.init_params(self.model, jax.random.key(0))
     self.params, self.key = processes.put(
       (begun, jax.random.key(3)), mesh_lib.replicated(self.mesh)
@@ -181,6 +182,7 @@ if __name__ == '__main__':
   flags.DEFINE_integer('orders', 1, 'Rounds, each with its own order.')
   flags.DEFINE_integer('slow', -1, 'The process whose calls are slow.')
   flags.DEFINE_bool('game', False, 'Games of two players.')
+  flags.DEFINE_bool('tensor', False, 'Each row is on both devices.')
   flags.DEFINE_bool('asking', False, 'Environments that ask a partner.')
   flags.DEFINE_integer('slots', None, 'Of all devices.')
   flags.DEFINE_float('failed_share', 0.5, 'See VerifierConfig.')

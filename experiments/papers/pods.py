@@ -41,7 +41,9 @@ def read(paper: str) -> list[dict[str, Any]]:
 
 
 def write(paper: str, lines: list[dict[str, Any]]) -> None:
-  """Replaces the plans of a recipe."""
+  """Replaces the plans of a recipe; one that trains nothing has no file."""
+  if not lines:
+    return
   with data_files.replaced(path_of(paper)) as file:
     for line in lines:
       file.write((json.dumps(line, sort_keys=True) + '\n').encode())

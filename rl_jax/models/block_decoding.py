@@ -98,18 +98,17 @@ def _layer_block(layer, cfg, x, shared, own, number, at):
 
 def _put_all(caches, new, column_B, number):
   """Keys and values with S columns from the given one of each row replaced."""
+  if number is not None:
+    column_BS = column_B[:, None] + jnp.arange(new[0].shape[1])[None]
+    return _put_some(caches, new, column_BS, number)
 
   def put(axis, cache, new, column):
     start = [0] * new.ndim
     start[axis] = column
     return lax.dynamic_update_slice(cache, new, start)
 
-  def put_rows(axis, x):
-    rows = jax.vmap(functools.partial(put, axis))
-    return lambda cache: rows(cache, x, column_B)
-
   return tuple(
-    kv_cache.in_layer(cache, number, put_rows(axis, x))
+    jax.vmap(functools.partial(put, axis))(cache, x, column_B)
     for axis, cache, x in zip(
       (2, 1), caches, attention.cached(*new), strict=True
     )
@@ -126,13 +125,5 @@ def _columns(step_BS, count_B, first, size):
 def _put_some(caches, new, column_BS, number):
   """The same with a column for each token; those that do not exist are none."""
   (k_BJKT, v_BJTK), (k_BSJK, v_BSJK) = caches, new
-  row_B1 = jnp.arange(column_BS.shape[0])[:, None]
-
-  def put_keys(k):
-    return k.at[row_B1, :, :, column_BS].set(k_BSJK, mode='drop')
-
-  def put_values(v):
-    return v.at[row_B1, :, column_BS].set(v_BSJK, mode='drop')
-
-  k = kv_cache.in_layer(k_BJKT, number, put_keys)
-  return k, kv_cache.in_layer(v_BJTK, number, put_values)
+  k = kv_cache.put_tokens(k_BJKT, k_BSJK, column_BS, 3, number)
+  return k, kv_cache.put_tokens(v_BJTK, v_BSJK, column_BS, 2, number)

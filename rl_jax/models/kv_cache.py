@@ -8,7 +8,6 @@ stacked on the second axis (`decoding.scans_layers`). A small cache has one
 block and can be grown.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from flax import struct
@@ -225,7 +224,7 @@ def put(
   """
   if jnp.ndim(column):
     if layer is not None:
-      return in_layer(x, layer, lambda old: _chosen(old, new, column, axis))
+      return put_tokens(x, new[:, None], column[:, None], axis, layer)
     rest = (slice(None),) * (axis - 1)
     index = (jnp.arange(x.shape[0]), *rest, column)
     return x.at[index].set(new, mode='drop')
@@ -247,26 +246,27 @@ def layer_of(x: Array, layer: Array | None) -> Array:
   return lax.dynamic_index_in_dim(x, layer, axis=1, keepdims=False)
 
 
-def in_layer(x: Array, layer: Array | None, write: Callable) -> Array:
-  """x [B, L, ...] with one layer as `write` returns it; None: x is of one.
+def put_tokens(
+  x: Array, new_BS: Array, column_BS: Array, axis: int, layer: Array | None
+) -> Array:
+  """x with several columns of each row replaced, in place; see put.
 
-  A scatter into stacked layers would turn them all, in the scan over layers.
+  A column that is too large is none. Without stacked layers this is a scatter,
+  which XLA for TPU does in another layout than kernels read: in the scan over
+  layers it would turn them all, or copy one of them each way. There columns are
+  compared, all of them in one pass.
   """
   if layer is None:
-    return write(x)
-  new = write(layer_of(x, layer))
-  return lax.dynamic_update_index_in_dim(x, new, layer, 1)
-
-
-def _chosen(old: Array, new: Array, column_B: Array, axis: int) -> Array:
-  """One layer with a column of each row replaced, without a scatter.
-
-  XLA for TPU scatters in another layout than kernels read, and would copy.
-  """
-  place = lax.broadcasted_iota(jnp.int32, old.shape, axis)
-  others = tuple(range(1, old.ndim))
-  here = place == jnp.expand_dims(column_B, others)
-  return jnp.where(here, jnp.expand_dims(new, axis), old)
+    rows = jnp.arange(x.shape[0])[:, None]
+    rest = (slice(None),) * (axis - 1)
+    return x.at[rows, *rest, column_BS].set(new_BS, mode='drop')
+  one = layer_of(x, layer)
+  place = lax.broadcasted_iota(jnp.int32, one.shape, axis)
+  others = tuple(range(1, one.ndim))
+  for token in range(column_BS.shape[1]):
+    here = place == jnp.expand_dims(column_BS[:, token], others)
+    one = jnp.where(here, jnp.expand_dims(new_BS[:, token], axis), one)
+  return lax.dynamic_update_index_in_dim(x, one, layer, 1)
 
 
 def blocks_of(max_tokens: int, platform: Platform) -> tuple[int, int]:

@@ -448,8 +448,11 @@ class CallQueue:
     return next((when for _, when in self._slow_ones(worker)), math.inf)
 
   def _hedge(self):
-    """Makes calls that are slow once more, where a worker is free."""
-    now = time.monotonic()
+    """Makes calls that are slow once more, where a worker is free.
+
+    Copies keep the limits and rates of their kind, too.
+    """
+    now, running = time.monotonic(), self._running()
     slow = [
       call
       for worker in self._busy()
@@ -458,6 +461,8 @@ class CallQueue:
       )
     ]
     for first in slow:
+      if not self._is_due(first.kind, running, now):
+        continue
       episode, *rest = first.message
       copy = dataclasses.replace(
         first,
@@ -472,7 +477,9 @@ class CallQueue:
         return
       self._wait(copy)
       first.twin = copy
-      self.counts['hedged'] += self._give(free, [copy])
+      given = self._give(free, [copy])
+      running[first.kind] += given
+      self.counts['hedged'] += given
 
   def _late(self, worker):
     """Counts a reply that an idle worker has sent; it voids its own call."""

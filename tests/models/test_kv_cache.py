@@ -152,6 +152,23 @@ def test_what_is_put_into_one_of_the_stacked_layers(axis):
   assert (np.asarray(found) != x).sum() == 2 * J * 5
 
 
+@pytest.mark.parametrize('axis', [2, 3])
+def test_tokens_are_put_into_one_of_the_stacked_layers(axis):
+  """E0: the columns that a scatter into separate layers writes."""
+  rng = np.random.default_rng(axis)
+  x = rng.normal(size=(3, 4, J, 5, 5)).astype(np.float32)
+  new = rng.normal(size=(3, 2, J, 5)).astype(np.float32)
+  column = np.array([[3, 4], [0, 5], [5, 5]])
+  found = kv_cache.put_tokens(
+    *map(jnp.asarray, (x, new, column)), axis, jnp.int32(2)
+  )
+  apart = kv_cache.put_tokens(
+    *map(jnp.asarray, (x[:, 2], new, column)), axis, None
+  )
+  np.testing.assert_array_equal(found, jnp.asarray(x).at[:, 2].set(apart))
+  assert (np.asarray(found) != x).sum() == 3 * J * 5
+
+
 def test_rotations_are_those_of_all_positions():
   """E0: of prompt and response."""
   cache = kv_cache.extend(CFG, prompt_cache(), 2, 5)

@@ -255,6 +255,19 @@ def test_a_slow_call_of_a_pure_tool_is_made_once_more(
     assert pool.counts()['unequal'] == 0
 
 
+@pytest.mark.parametrize('workers', ['process', 'thread'])
+def test_a_second_call_keeps_the_limit_of_its_kind(bad, tmp_path, workers):
+  """A server that serves one call at a time is not asked twice."""
+  task = bad.Stateless(pure=True, workers=workers)
+  with SessionPool(task, 3, 300.0, limits={'step': 1}) as pool:
+    played = Played(pool, task, 1)
+    for turn in range(10):
+      assert played.step({0: f'a{turn}'}) == ['ok']
+    before = pool.made_again()['hedged']
+    assert played.step({0: f'slow {tmp_path}/flag 2'}) == ['ok']
+    assert pool.made_again()['hedged'] == before == 0
+
+
 def test_a_tool_that_is_not_pure_is_named(bad, caplog):
   """Its two answers differ: the first counts, and the log says which."""
   task = bad.Stateless(pure=True)

@@ -178,9 +178,16 @@ _GRPO = (
   'update.minibatch_rows=256',
   'update.microbatch_rows=64',
 )
-# Groups of five need more memory than the 8 devices of PPO have.
-_PLACED = ('mesh.tensor=2',)
-_PODS = ('gpu:h100:1x2x8', 'tpu:v5p:2x2x4')
+_SIXTEEN = ('gpu:h100:1x2x8', 'tpu:v5p:2x2x4')
+_THIRTY_TWO = ('gpu:h100:1x4x8', 'tpu:v5p:2x4x4')
+# (a 7B, groups of five) -> settings and pods: all episodes of a rollout need
+# more memory than the 8 devices of the authors have.
+_PLACES = {
+  (False, False): ((), ()),
+  (False, True): (('mesh.tensor=2',), _SIXTEEN),
+  (True, False): (('mesh.fsdp=16',), _SIXTEEN),
+  (True, True): (('mesh.fsdp=16', 'mesh.tensor=2'), _THIRTY_TWO),
+}
 # In bytes the prompt is long.
 _SMALL = ('rollout.max_prompt_tokens=1024',)
 _SMALL_ROWS = (
@@ -197,34 +204,28 @@ def _variant(model):
   return '' if model == '3b' else model
 
 
+def _row(method, model, grouped, sets, tiny):
+  """A method on a model, with the settings and pods that have the memory."""
+  placed, pods = _PLACES['7b' in model, grouped]
+  return Row(
+    method=method,
+    variant=_variant(model),
+    set=(*sets, *placed),
+    tiny=tiny,
+    pods=pods,
+  )
+
+
 def _rows():
   """Every method on every model that it was printed for."""
   found = {}
   for model in ('3b', *VARIANTS):
-    found[f'ppo_{model}'] = Row(
-      method='ppo@released', variant=_variant(model), set=_PPO, tiny=_SMALL
+    found[f'ppo_{model}'] = _row('ppo@released', model, False, _PPO, _SMALL)
+    found[f'grpo_{model}'] = _row(
+      'grpo@released', model, True, _GRPO, _SMALL_ROWS
     )
-    found[f'grpo_{model}'] = Row(
-      method='grpo@released',
-      variant=_variant(model),
-      set=(*_GRPO, *_PLACED),
-      tiny=_SMALL_ROWS,
-      pods=_PODS,
-    )
-    found[f'llds_{model}'] = Row(
-      method='llds@released',
-      variant=_variant(model),
-      set=(*_LLDS, *_PLACED),
-      tiny=_SMALL,
-      pods=_PODS,
-    )
-  gspo = Row(
-    method='gspo',
-    variant='3b_instruct',
-    set=(*_LLDS, *_PLACED),
-    tiny=_SMALL,
-    pods=_PODS,
-  )
+    found[f'llds_{model}'] = _row('llds@released', model, True, _LLDS, _SMALL)
+  gspo = _row('gspo', '3b_instruct', True, _LLDS, _SMALL)
   added = ('method.losses=LLDS(coef=0.2, aggregation=TokenMean())',)
   return found | {
     'gspo_3b_instruct': gspo,
@@ -323,8 +324,9 @@ RECIPE = Recipe(
     'groups of LLDS stay together in minibatches of 64 prompts, eight updates '
     'a rollout in place of ten',
     'the released GRPO script samples with top_p 0.95 by a default, here 1',
-    'all episodes of a rollout are played at a time: groups are planned on 16 '
-    'devices, where the authors have 8 or 4',
+    'all episodes of a rollout are played at a time: groups and PPO of a 7B '
+    'are planned on 16 devices, groups of a 7B on 32, where the authors have 8 '
+    'or 4',
     'an episode that is full at 4096 tokens ends; there its oldest tokens '
     'leave the context',
   ),

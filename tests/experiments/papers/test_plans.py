@@ -98,6 +98,14 @@ def test_recorded_rows_that_are_not_here(monkeypatch, tmp_path, capsys):
     assert plan.with_rows(same, recipe_lib.load(path)) == same
 
 
+def test_a_recipe_that_trains_nothing_has_no_plans(monkeypatch, tmp_path):
+  """It measures a released model."""
+  path = tmp_path / 'plan.jsonl'
+  monkeypatch.setattr(pods, 'path_of', lambda _: str(path))
+  pods.write('rlhflow', list(pods.lines_of('rlhflow', pods.read('rlhflow'))))
+  assert not path.exists()
+
+
 def test_an_unknown_row_is_named():
   with pytest.raises(ValueError, match='--row=x --target=y: expected one of'):
     pods.place_of([{'row': 'a', 'target': 'b'}], 'x', 'y')
