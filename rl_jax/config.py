@@ -22,7 +22,12 @@ from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.mesh import MeshConfig
 from rl_jax.tasks import base, evaluation_set
-from rl_jax.verification.pool import VerifierConfig, check_limits
+from rl_jax.verification.pool import (
+  EPISODE_CALLS,
+  REWARD,
+  VerifierConfig,
+  check_limits,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -363,10 +368,40 @@ def validate(config: ExperimentConfig) -> None:
   if config.verifier.on_device:
     _check_device_verifier(config)
   else:
+    _check_turn_seconds(config)
+    _check_kinds(config)
     check_limits(
       config.task, config.verifier.workers, config.verifier.timeout_seconds
     )
   _check_together(config, _check_sizes, check_tokens)
+
+
+def _check_turn_seconds(config: ExperimentConfig) -> None:
+  """Raises ValueError if the tools of a turn have more time than the turn."""
+  settings, sets = config.verifier, config.evaluation.sets
+  for task in (config.task, *(one.task for one in sets)):
+    if task is None or not settings.workers:
+      continue
+    seconds = task.traits.turn_seconds
+    if seconds > settings.timeout_seconds:
+      raise ValueError(
+        f'{type(task).__name__} has turn_seconds = {seconds}: expected at most '
+        f'verifier.timeout_seconds = {settings.timeout_seconds}, which ends a '
+        'turn in any case; set one of them'
+      )
+
+
+def _check_kinds(config: ExperimentConfig) -> None:
+  """Raises ValueError for limits of calls that the run does not make."""
+  made = EPISODE_CALLS if config.rollout.turns is not None else (REWARD,)
+  settings = config.verifier
+  for name, numbers in (('limits', settings.limits), ('rates', settings.rates)):
+    if idle := sorted(set(numbers) - set(made)):
+      raise ValueError(
+        f'verifier.{name} = {numbers} has {idle}, of which this run makes no '
+        f'calls: expected kinds of {made} (rewards of episodes are a part of '
+        'their steps)'
+      )
 
 
 def _check_together(

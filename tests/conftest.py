@@ -242,7 +242,7 @@ def _bad():
 
 @pytest.fixture(scope='session')
 def make_episodes():
-  """The function of tests/played.py, which makes an EpisodeRunner."""
+  """The function of tests/played.py, which makes a LockstepRunner."""
   return _load('played').make_episodes
 
 

@@ -14,6 +14,7 @@ from rl_jax.episodes.calls import Answer, Calls
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
+from rl_jax.runtime import processes
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.verification.pool import VerifierConfig
 from rl_jax.verification.sessions import SessionPool
@@ -53,8 +54,9 @@ class CallsHere(Calls):
 class InSlots:
   """The round of a `Played`, again in slots; calls: made of a pool's function.
 
-  calls: None: those of runs, in worker processes. more: arguments of the
-  runner. It has the fields of Played that tests read.
+  calls: None: those of runs, in worker processes. inside: (arrays of
+  trajectories, Recorded) of rows that continue. more: arguments of the runner.
+  It has the fields of Played that tests read.
   """
 
   def __init__(
@@ -67,6 +69,7 @@ class InSlots:
     seconds=0.5,
     workdir=None,
     cache_tokens=None,
+    inside=None,
     **more,
   ):
     mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
@@ -102,9 +105,12 @@ class InSlots:
       **more,
     )
     with jax.transfer_guard('disallow'):
-      traj = self.engine.start(*played.arrays, 0, 0)
+      traj, recorded = self.engine.start(*played.arrays, 0, 0), None
+      if inside is not None:
+        arrays, recorded = inside
+        traj = traj.replace(**processes.put(arrays, mesh_lib.rows(mesh)))
       self.traj = self.episodes.play(
-        self.engine, played.params, traj, played.key, played.examples
+        self.engine, played.params, traj, played.key, played.examples, recorded
       )
     self.outcomes = self.episodes.outcomes(self.traj, played.examples, None)
     self.host = jax.device_get(self.traj)

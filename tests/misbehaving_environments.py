@@ -101,6 +101,7 @@ class Stateless(Misbehaving):
   pure: bool = False
   deterministic: bool = True
   timeout_text: str = ''
+  workers: str = 'process'
 
   @property
   def traits(self):
@@ -110,6 +111,8 @@ class Stateless(Misbehaving):
       pure=self.pure,
       deterministic=self.deterministic,
       timeout_text=self.timeout_text,
+      workers=self.workers,
+      global_random=self.workers == 'process',
     )
 
   def make(self, example):
@@ -119,7 +122,7 @@ class Stateless(Misbehaving):
 
 class _Tool(Environment):
   def __init__(self, notes):
-    self._notes, self._how = notes, 'nothing'
+    self._notes, self._how, self._steps = notes, 'nothing', 0
 
   def reset(self, seed):
     """Says nothing that depends on the process."""
@@ -128,13 +131,14 @@ class _Tool(Environment):
 
   def continue_after(self, actions):
     """Remembers that there was no reset."""
-    self._how = 'continued'
+    self._how, self._steps = 'continued', len(actions)
 
   def step(self, action):
     """Also 'own', which no two processes answer alike."""
     if self._notes:
       with open(self._notes, 'a') as file:
         file.write(f'{action}\n')
+    self._steps += 1
     word, *rest = action.split()
     if word == 'slow':
       try:
@@ -148,7 +152,8 @@ class _Tool(Environment):
       return Reply(f'{os.getpid()}\n')
     if word in MISBEHAVIOUR:
       return MISBEHAVIOUR[word](*rest)
-    return Reply(f'{action}\n', info={'how': self._how})
+    info = {'how': self._how, 'steps': self._steps}
+    return Reply(f'{action}\n', info=info)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -270,6 +275,11 @@ class Whimsical(EnvironmentTask):
   failing: dict = dataclasses.field(default_factory=dict)
   unable: dict = dataclasses.field(default_factory=dict)
   alphabet = LETTERS
+
+  def tools_in(self, example, action):
+    """One for each letter that misbehaves."""
+    del example
+    return tuple(f'tool_{x}' for x in action[:1] if x in self.failing)
 
   def make(self, example):
     """Whims."""

@@ -2,6 +2,12 @@
 
 import types
 
+_REFUSED = {
+  'seven': 'VALIDATION_ERROR',
+  '77': 'EXECUTION_ERROR',
+  'lost': 'SESSION_ERROR',
+}
+
 
 class _Client:
   """A number is guessed; the seed says which."""
@@ -17,8 +23,10 @@ class _Client:
     return self._result('between 0 and 9', None, False)
 
   async def step(self, action):
-    """`more` or `less`."""
+    """`more` or `less`; errors are those of the package's client."""
     assert self.is_open
+    if code := _REFUSED.get(action['guess']):
+      raise RuntimeError(f'Server error: Invalid message (code: {code})')
     guess = int(action['guess'])
     right = guess == self.number
     says = 'right' if right else 'more' if guess < self.number else 'less'

@@ -9,8 +9,8 @@ from rl_jax import decoding, models
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.partners import NO_PARTNERS
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
@@ -28,10 +28,10 @@ KEY = jax.random.key(5)
 def make_episodes(task, tokenizer, turns, pool=None, **more):
   """Episodes without a journal, in this process if no pool is given.
 
-  more: arguments of EpisodeRunner.
+  more: arguments of LockstepRunner.
   """
   pool = SessionPool(task) if pool is None else pool
-  return EpisodeRunner(
+  return LockstepRunner(
     task,
     NumberedCalls(pool),
     tokenizer=tokenizer,

@@ -20,9 +20,12 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.partners import NO_PARTNERS, Asked, Partners
 from rl_jax.episodes.turns import TurnConfig
+from rl_jax.judging.judges import Reader
 from rl_jax.models import params as params_lib
 from rl_jax.models import presets
+from rl_jax.models.partner_source import Partner
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
@@ -36,7 +39,10 @@ SLOW = 30.0  # times as long as the calls of other processes
 
 
 class Rounds:
-  """Rounds of one task and one model on a mesh of two devices."""
+  """Rounds of one task and one model on a mesh of two devices.
+
+  A partner, if the task asks one, is the same model, without draws.
+  """
 
   def __init__(self, task, slots):
     self.task, self.tokenizer = task, CharTokenizer(task.alphabet)
@@ -48,7 +54,8 @@ class Rounds:
       head_size=8,
       mlp_size=16,
     )
-    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(fsdp=2))
+    axis = 'tensor' if flags.FLAGS.tensor else 'fsdp'
+    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(**{axis: 2}))
     begun = params_lib.init_params(self.model, jax.random.key(0))
     self.params, self.key = processes.put(
       (begun, jax.random.key(3)), mesh_lib.replicated(self.mesh)
@@ -66,6 +73,26 @@ class Rounds:
       ),
       self.mesh,
     )
+
+  def partners(self):
+    """The partner 'oracle', which reads four questions a call."""
+    stop = make_stop(self.tokenizer)
+    source = Partner(path='unread', name='oracle', max_tokens=3)
+    limits = EngineConfig(group_size=1, max_response_tokens=3)
+    sampling = decoding.SamplingConfig.ended_by(stop, greedy=True)
+    texts = Reader(
+      model=self.model,
+      mesh=self.mesh,
+      pad_id=self.tokenizer.pad_id,
+      rows=4,
+      engine=make_engine(self.model, sampling, limits, self.mesh),
+      stop=stop,
+      key=self.key,
+      width=3,
+    )
+    encode = self.tokenizer.encode
+    oracle = Asked(source, self.params, encode, encode, texts, _unasked, 4)
+    return Partners([oracle])
 
   def play(self, seed, slow):
     """Returns the line of a round; slow: the process with slow calls, or -1."""
@@ -94,6 +121,7 @@ class Rounds:
       tokenizer=self.tokenizer,
       stop=make_stop(self.tokenizer),
       turns=TURNS,
+      partners=self.partners() if self.task.traits.asks else NO_PARTNERS,
       host_tokens=flags.FLAGS.host_tokens,
       settings=VerifierConfig(failed_share=flags.FLAGS.failed_share),
     )
@@ -118,7 +146,12 @@ class Rounds:
       'made': sorted([r.sample, r.turn] for r in calls.made),
       'on_host': runner.host_cache.most,
       'timeouts': runner.metrics()['calls/timeouts'],
+      'questions': runner.metrics().get('episode/questions', 0.0),
     }
+
+
+def _unasked(params, pairs):
+  raise AssertionError('no question has candidates')
 
 
 def digest(arrays):
@@ -137,6 +170,8 @@ def main(argv):
   if not flags.FLAGS.game:
     failing = json.loads(flags.FLAGS.failing)
     task = misbehaving_environments.Whimsical(failing=failing)
+  if flags.FLAGS.asking:
+    task = misbehaving_environments.Asking()
   rounds = Rounds(task, flags.FLAGS.slots)
   for seed in range(flags.FLAGS.orders):
     print(json.dumps(rounds.play(seed, flags.FLAGS.slow)), flush=True)
@@ -147,6 +182,8 @@ if __name__ == '__main__':
   flags.DEFINE_integer('orders', 1, 'Rounds, each with its own order.')
   flags.DEFINE_integer('slow', -1, 'The process whose calls are slow.')
   flags.DEFINE_bool('game', False, 'Games of two players.')
+  flags.DEFINE_bool('tensor', False, 'Each row is on both devices.')
+  flags.DEFINE_bool('asking', False, 'Environments that ask a partner.')
   flags.DEFINE_integer('slots', None, 'Of all devices.')
   flags.DEFINE_float('failed_share', 0.5, 'See VerifierConfig.')
   flags.DEFINE_integer('cache_tokens', None, 'See RolloutConfig.')

@@ -1,5 +1,8 @@
 """A small environment of verifiers; the stub stands in for the package."""
 
+import os
+import signal
+
 import verifiers
 
 
@@ -66,6 +69,33 @@ def environment():
     rubric=verifiers.Rubric(funcs=[right, turns], weights=[1.0, 0.0]),
     max_turns=3,
   )
+
+
+MADE = []  # environments by `of_its_process`: the process of each
+
+
+async def here(**kwargs):
+  """Returns whether this process has made the environment, as a number."""
+  del kwargs
+  return float(MADE[-1] == os.getpid())
+
+
+def of_its_process():
+  """An environment whose reward says who has made it."""
+  MADE.append(os.getpid())
+  return Guessing(
+    dataset=_rows(range(3, 8)),
+    eval_dataset=_rows(range(2, 6)),
+    rubric=verifiers.Rubric(funcs=[here], weights=[1.0]),
+    max_turns=3,
+  )
+
+
+def with_signals():
+  """It ends the process at a signal, as those of the package do."""
+  for one in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(one, lambda *_: os._exit(1))
+  return environment()
 
 
 def with_tools():

@@ -1,11 +1,11 @@
 """Easy-to-hard: a model of steps that learned on easy prompts scores hard ones.
 
-The start has seen two and three rules from a teacher with slips. Labels, of the
-steps and of the answer, are there for samples on two rules (easy) only; a value
-head learns them at every token. It then chooses among samples on three rules
-(hard), and gives the process rewards of 40 iterations of PPO on both kinds, of
-which the easy ones only have the reward of the outcome. `outcomes` is the same
-PPO with process rewards of weight 0.
+The start has seen one to three rules, on two digits, from a teacher with slips.
+Labels, of the steps and of the answer, are there for samples on one or two
+rules (easy) only; a value head learns them at every token. It then chooses
+among samples on three rules (hard), and gives the process rewards of 40
+iterations of PPO on both kinds, of which the easy ones only have the reward of
+the outcome. `outcomes` is the same PPO with process rewards of weight 0.
 Command: python -m experiments.pipeline --pipeline=easy_to_hard
   --workdir=runs/easy_to_hard
 Cost: about five minutes of a CPU core.
@@ -19,11 +19,15 @@ Source: Sun et al., "Easy-to-Hard Generalization: Scalable Alignment Beyond
   attempts hard prompts; here the teacher with slips stands for it.
 """
 
-from experiments.pipelines import chain_stages
+from experiments.pipelines import chain_stages, starts
 from experiments.pipelines.stages import Stage
 
-_EASY, _HARD = 'FamilyChains(max_rules=2)', 'FamilyChains(min_rules=3)'
-_UNPAID = "FamilyChains(min_rules=3, reward_weights={{'outcome': 0.0}})"
+# On three digits no model of steps learned more than which places fail.
+_EASY = 'FamilyChains(digits=2, min_rules=1, max_rules=2)'
+_HARD = 'FamilyChains(digits=2, min_rules=3)'
+_UNPAID = (
+  "FamilyChains(digits=2, min_rules=3, reward_weights={{'outcome': 0.0}})"
+)
 _BOTH = (
   f"Mixture(parts=(MixturePart(name='easy', task={_EASY}), "
   f"MixturePart(name='hard', task={_UNPAID})))"
@@ -53,15 +57,21 @@ def _ppo(name: str, scale: float) -> Stage:
 def get_stages() -> tuple[Stage, ...]:
   """A start, a model of steps, the best of 8, and two policies."""
   return (
-    chain_stages.WARM,
-    chain_stages.logged('easy', 'warm', 10, f'--set=task={_EASY}'),
+    starts.warm(
+      chain_stages.CONFIG,
+      *chain_stages.FAULTS,
+      '--set=task.digits=2',
+      '--set=task.min_rules=1',
+      steps=400,
+    ),
+    chain_stages.logged('easy', 'warm', 40, f'--set=task={_EASY}'),
     chain_stages.rows('labels', 'steps', 'easy'),
     Stage(
       name='step_model',
       flags=(
         *(*chain_stages.CONFIG, '--set=model.path={warm}'),
-        *('--method=process_reward_model@every_token', '--set=iterations=200'),
-        '--set=model.value_head=True',
+        *('--method=process_reward_model@every_token', '--set=iterations=800'),
+        *('--set=model.value_head=True', '--set=optimizer.learning_rate=1e-3'),
         *chain_stages.recorded('{labels}.jsonl', rows=64, reader='StepRows'),
       ),
     ),

@@ -1,10 +1,10 @@
 """PolicyRollout: a text of rules is learned by heart, in two stages.
 
-A policy learns to read texts of rules (1,500 steps, half of the prompts without
-a text). From there, and from 60 further steps on the likelihood of the one text
-that holds, with queries and answers, it learns 40 iterations on queries without
-the text: by GRPO with 8 samples, and with 4 samples of the query beside 4 after
-the text.
+A policy learns to read texts of four rules: 2,500 steps with a text before
+every prompt, then 400 with one before half of them. From there, and from 60
+further steps on the likelihood of the one text that holds, with queries and
+answers, it learns 40 iterations on queries without the text: by GRPO with 8
+samples, and with 4 samples of the query beside 4 after the text.
 Command: python -m experiments.pipeline --pipeline=policy_rollout
   --workdir=runs/policy_rollout
 Cost: about six minutes of a CPU core.
@@ -15,7 +15,6 @@ Source: "Multimodal Policy Internalization for Conversational Agents", 2025, by
   notes; text only, no chain of thought, and sizes are ours.
 """
 
-from experiments.pipelines import starts
 from experiments.pipelines.stages import Stage
 
 _CONFIG = ('--config=configs/worlds/rule_texts.py', '--workdir={out}')
@@ -28,15 +27,25 @@ METHODS = {
 }
 
 
+def _reader(name: str, shown: float, steps: int, *flags: str) -> Stage:
+  """Supervised training; shown: the share of prompts that have a text."""
+  return Stage(
+    name=name,
+    flags=(
+      *(*_CONFIG, '--method=sft', f'--set=task.shown={shown}'),
+      *('--set=task.others=true', '--set=task.num_train=50000'),
+      *('--set=rollout.recorded_prompts=64', '--set=rollout.num_prompts=64'),
+      *('--set=rollout.group_size=1', '--set=optimizer.learning_rate=2e-3'),
+      *(f'--set=iterations={steps}', f'--set=evaluation.every={steps}'),
+      *flags,
+    ),
+  )
+
+
 def get_stages() -> tuple[Stage, ...]:
   """Two starts, and both methods from each."""
-  read = starts.warm(
-    _CONFIG,
-    '--set=task.shown=0.5',
-    '--set=task.others=true',
-    '--set=task.num_train=50000',
-    steps=1500,
-  )
+  lessons = _reader('lessons', 1.0, 2500)
+  read = _reader('read', 0.5, 400, '--set=model.path={lessons}')
   text = Stage(
     name='text',
     flags=(
@@ -55,4 +64,4 @@ def get_stages() -> tuple[Stage, ...]:
     for start in ('read', 'text')
     for name, flags in METHODS.items()
   )
-  return (Stage(name='read', flags=read.flags), text, *trained)
+  return (lessons, read, text, *trained)

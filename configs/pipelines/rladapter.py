@@ -11,7 +11,7 @@ how well the agent followed each sub-goal (GRPO, 30 iterations), that of
 the agent of `unadvised` has no sub-goals.
 Command: python -m experiments.pipeline --pipeline=rladapter
   --workdir=runs/rladapter
-Cost: about eight minutes of a CPU core.
+Cost: about five minutes of a CPU core.
 Claims: more analyses are right with `rewarded` than with `cloned` and `frozen`;
   held-out episodes reach the goal more often with it than with both, and than
   with `unadvised`.

@@ -18,16 +18,16 @@ from rl_jax.worlds import RuleTexts
 
 
 def get_config(method: Method) -> ExperimentConfig:
-  """32 prompts x 4 samples; a text with its query has 20 tokens."""
+  """32 prompts x 4 samples; a text of 4 keys with its query has 12 tokens."""
   return ExperimentConfig(
     iterations=40,
-    task=RuleTexts(),
+    task=RuleTexts(keys=4),
     method=method,
     model=ModelSource(config=presets.small(num_heads=4, head_size=16)),
     rollout=RolloutConfig(
       num_prompts=32,
       group_size=4,
-      max_prompt_tokens=20,
+      max_prompt_tokens=12,
       max_response_tokens=3,
     ),
     optimizer=OptimizerConfig(learning_rate=3e-4),

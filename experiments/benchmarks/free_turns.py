@@ -41,6 +41,7 @@ from rl_jax.episodes import timeline
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
@@ -121,7 +122,7 @@ class Waits(AsyncEnvironment):
 class Batches:
   """Batches of groups, played in one way; slots: None: all rows.
 
-  kind: EpisodeRunner for turns in step, SlotRunner for slots.
+  kind: LockstepRunner for turns in step, SlotRunner for slots.
   """
 
   def __init__(
@@ -191,7 +192,7 @@ def latency(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
   task = Drawn(turns=args.turns)
   ways = {
     kind: Batches(cfg, task, kind, args.groups, args.tokens)
-    for kind in (EpisodeRunner, SlotRunner)
+    for kind in (LockstepRunner, SlotRunner)
   }
   seconds: dict[Any, list[float]] = {kind: [] for kind in ways}
   hosts, tokens = [], set()
@@ -206,12 +207,12 @@ def latency(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
           hosts += [host / elapsed] * (kind is SlotRunner)
   for one in ways.values():
     one.runner.close()
-  pairs = zip(seconds[EpisodeRunner], seconds[SlotRunner], strict=True)
+  pairs = zip(seconds[LockstepRunner], seconds[SlotRunner], strict=True)
   ratios = [step / slot for step, slot in pairs]
   programs = ways[SlotRunner].engine.slots
   assert programs is not None and len(tokens) == args.pairs + 1
   return {
-    'seconds_in_step': float(np.median(seconds[EpisodeRunner])),
+    'seconds_in_step': float(np.median(seconds[LockstepRunner])),
     'seconds_in_slots': float(np.median(seconds[SlotRunner])),
     'ratio': float(np.median(ratios)),
     'interval': [min(ratios), max(ratios)],

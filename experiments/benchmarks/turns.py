@@ -20,8 +20,8 @@ from rl_jax import decoding
 from rl_jax.decoding.engine import Engine, EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
@@ -195,7 +195,7 @@ class Turns:
 def _episodes(task, workers, tokenizer, limits):
   """Episodes of environments in worker processes; 0: in this process."""
   pool = SessionPool(task, workers)
-  return EpisodeRunner(
+  return LockstepRunner(
     task,
     NumberedCalls(pool),
     tokenizer=tokenizer,

@@ -67,11 +67,13 @@ class Observed(struct.PyTreeNode, kw_only=True):
   """The observations of chosen rows: the first `length` of the ids.
 
   forget: rows that no longer see what is before these ids, but for the prompt.
+  inside: rows that continue in a turn, of which all tokens so far are known.
   """
 
   ids_VO: Array
   length_V: Array
   forget_V: Array
+  inside_V: Array
 
 
 class Drawn(NamedTuple):
@@ -89,7 +91,8 @@ class Drawn(NamedTuple):
 
 # What host and device tell each other in a call is one int32 array with a line
 # a slot, as each array costs a transfer. Its columns, before ids:
-_SAID = ('row', 'place', 'live', 'length', 'forget')  # of `feed`
+# Of `feed`:
+_SAID = ('row', 'place', 'live', 'length', 'forget', 'inside')
 _CHOSEN = ('row', 'place', 'steps')  # of `sample`; no steps: it is not live
 _DRAWN = ('count', 'finished', 'going')  # of results
 
@@ -121,10 +124,14 @@ def for_feed(
 
 
 def say(
-  said_VX: np.ndarray, slot: int, ids: Sequence[int], forget: bool
+  said_VX: np.ndarray,
+  slot: int,
+  ids: Sequence[int],
+  forget: bool,
+  inside: bool = False,
 ) -> None:
-  """Writes the observation of a slot into the array of `feed`."""
-  said_VX[slot, 3:5] = len(ids), forget
+  """Writes the observation of a slot into the array of `feed`; see Observed."""
+  said_VX[slot, 3:6] = len(ids), forget, inside
   said_VX[slot, len(_SAID) : len(_SAID) + len(ids)] = ids
 
 
@@ -203,10 +210,14 @@ def feed(
   """
 
   def shard(weights, table, said_VX):
-    row_V, place_V, live_V, length_V, forget_V = said_VX[:, : len(_SAID)].T
+    row_V, place_V, live_V, length_V, *flags = said_VX[:, : len(_SAID)].T
+    forget_V, inside_V = (x_V > 0 for x_V in flags)
     chosen = Chosen(row_V=row_V, place_V=place_V, live_V=live_V > 0)
     said = Observed(
-      ids_VO=said_VX[:, len(_SAID) :], length_V=length_V, forget_V=forget_V > 0
+      ids_VO=said_VX[:, len(_SAID) :],
+      length_V=length_V,
+      forget_V=forget_V,
+      inside_V=inside_V,
     )
     table = _observed(table, chosen, said, turn_tokens)
     playing = _taken(table, chosen)
@@ -332,7 +343,8 @@ def _observed(table, chosen, said, turn_tokens):
 
   given_V = before_V + said.length_V
   if rows.stop_B is not None:  # a stop text is one of a turn
-    rows = rows.replace(stop_B=put(rows.stop_B, 0))
+    stop_V = jnp.where(said.inside_V, rows.stop_B[row_V], 0)
+    rows = rows.replace(stop_B=put(rows.stop_B, stop_V))
   rows = rows.replace(
     response_BT=write(rows.response_BT, said.ids_VO),
     kind_BT=write(rows.kind_BT, ENVIRONMENT),

@@ -215,9 +215,10 @@ class RunningSlots:
 
   Calls run on the device in the order in which they are started here, and
   nothing but `Burst.read` waits for one. most: tokens of an observation.
-  Several processes start the same calls, each for rows of its own devices.
-  acting: rows that have a first token, None: all; what `first` says of others
-  is nothing. host: where rows wait that have no place in the cache, of which
+  Several processes start the same calls, each for rows of its own devices or,
+  if rows are on devices of several (`spread`), all for the same rows.
+  acting: rows that have a first token, which are those of `first`; None: all.
+  host: where rows wait that have no place in the cache, of which
   `places` says which rows have one.
   """
 
@@ -242,6 +243,7 @@ class RunningSlots:
     self._total = traj.length_B.shape[0]
     self._shards = layout.parts(traj.num_prompts, 'sampled_rows')
     self._by_rows = mesh_lib.sampled_rows(programs.mesh, traj.num_prompts)
+    self.spread = not processes.has_own(self._by_rows, traj.num_prompts)
     own = processes.own(traj.num_prompts)
     rows = range(own.start * traj.group_size, own.stop * traj.group_size)
     every = range(self._total)
@@ -253,7 +255,10 @@ class RunningSlots:
       HostCache() if host is None else host,
     )
     self._coming: list[Copy] = []  # that may be on their way to the host
-    self.first = Burst([x if x in rows else None for x in every], drawn_VX)
+    acts_B = np.ones(self._total, bool) if acting_B is None else acting_B
+    self.first = Burst(
+      [x if x in rows and acts_B[x] else None for x in every], drawn_VX
+    )
 
   @property
   def widest(self) -> int:
@@ -315,10 +320,11 @@ class RunningSlots:
 
   def feed(
     self,
-    said: Mapping[int, tuple[Sequence[int], bool]],
+    said: Mapping[int, tuple[Sequence[int], *tuple[bool, ...]]],
     calls: int | None = None,
   ) -> list[int]:
-    """Puts observations after rows: (ids, whether it forgets).
+    """Puts observations after rows: (ids, whether it forgets, and inside a
+    turn), see slot_decode.Observed.
 
     calls: that are started, whether rows need them or not, all narrow; None: as
     many as these rows need. Returns the rows that found no place in them.

@@ -8,7 +8,7 @@ rule. The policy reads nothing of either but what the environment says.
 """
 
 import collections
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import json
 import time
@@ -89,29 +89,43 @@ class Partners:
     answers, or have failed.
     """
     waiting = [(x, one) for x in episodes if (one := x.asks()) is not None]
-    asked = own = [one for _, one in waiting]
-    if self._partners:  # without any, processes need not wait for each other
-      parts = processes.gather([dataclasses.astuple(one) for one in own])
-      asked = [
-        Ask(name, text, tuple(candidates))
-        for part in parts
-        for name, text, candidates in part
-      ]
-    known = self.answers(list(dict.fromkeys(asked)))
+    known = self.answers(self.of_all([one for _, one in waiting]))
     for episode, one in waiting:
       tell(episode, *known[one])
     return bool(known)
+
+  def of_all(self, asked: Iterable[Ask]) -> list[Ask]:
+    """The questions of all processes, each once; all call it together."""
+    asked = list(dict.fromkeys(asked))
+    if not self._partners:  # processes need not wait for each other
+      return asked
+    parts = processes.gather([dataclasses.astuple(one) for one in asked])
+    return list(
+      dict.fromkeys(
+        Ask(name, text, tuple(candidates))
+        for part in parts
+        for name, text, candidates in part
+      )
+    )
 
   def reads(self, question: Ask) -> bool:
     """Returns whether a model of the run is asked."""
     return question.partner in self._partners
 
-  def fill(self, asked: Collection[Ask]) -> bool:
-    """Returns whether these questions fill a call of some model."""
+  def code(self, question: Ask) -> int:
+    """A number that has the call of a question, and its rows there."""
+    kinds, place = 2 * len(self._partners), [*self._partners]
+    kind = 2 * place.index(question.partner) + bool(question.candidates)
+    return kinds * (len(question.candidates) or 1) + kind
+
+  def fill(self, codes: Iterable[int]) -> bool:
+    """Returns whether questions of these codes fill a call of some model."""
     rows = collections.Counter()
-    for one in set(asked):
-      rows[one.partner, bool(one.candidates)] += len(one.candidates) or 1
-    return any(n >= self._partners[name].rows for (name, _), n in rows.items())
+    for code in codes:
+      count, kind = divmod(code, 2 * len(self._partners))
+      rows[kind] += count
+    most = [one.rows for one in self._partners.values()]
+    return any(n >= most[kind // 2] for kind, n in rows.items())
 
   def answers(
     self, asked: list[Ask]

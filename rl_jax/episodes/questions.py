@@ -33,7 +33,8 @@ class Questions:
   @property
   def full(self) -> bool:
     """Returns whether a call of some model would have no row left."""
-    return self._partners.fill([one.payload for one, _ in self._waiting])
+    asked = {request.payload for request, _ in self._waiting}
+    return self._partners.fill(map(self._partners.code, asked))
 
   def ask(self, request: Request) -> Answer | None:
     """The answer if no model is needed; None: `answers` has it later."""
@@ -46,11 +47,14 @@ class Questions:
     return self._answer(request, self._partners.answers([request.payload]))
 
   def answers(self) -> list[Answer]:
-    """Asks the models all that waits."""
+    """Asks the models all that waits, of all processes, which call it together.
+
+    Each has the answers to what its own rows ask.
+    """
     waiting, self._waiting = self._waiting, []
-    asked = dict.fromkeys(request.payload for request, _ in waiting)
+    asked = self._partners.of_all(request.payload for request, _ in waiting)
     started = time.perf_counter()
-    known = self._partners.answers(list(asked))
+    known = self._partners.answers(asked)
     ran, found = time.perf_counter() - started, []
     for request, since in waiting:
       found.append(self._answer(request, known, started - since, ran))

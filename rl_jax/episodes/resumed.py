@@ -46,6 +46,29 @@ class Recorded:
     here_BT = here_BT & (self.kind_BT != PAD) & self.live_B[:, None]
     return here_BT.sum(axis=1).astype(np.int32)
 
+  @property
+  def length_B(self) -> np.ndarray:
+    """Tokens of each row."""
+    return (self.kind_BT != PAD).sum(axis=1).astype(np.int32)
+
+  def turns(self, row: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(what was done, what was said to it) in each turn before the open one."""
+    return [
+      (self.ids(row, k, observed=False), self.ids(row, k + 1, observed=True))
+      for k in range(self.open_B[row])
+    ]
+
+  def spans(self, row: int) -> list[tuple[int, int]]:
+    """Returns where each turn starts and stops; not the open one."""
+    there_T = self.kind_BT[row] != PAD
+    stop = self.open_B[row]
+    if not self.live_B[row]:
+      stop = self.turn_BT[row].max() + 1
+    found = [
+      np.flatnonzero(there_T & (self.turn_BT[row] == k)) for k in range(stop)
+    ]
+    return [(int(x[0]), int(x[-1]) + 1) for x in found]
+
   def ids(self, row: int, turn: int, observed: bool) -> np.ndarray:
     """Tokens of one turn: its observation, or what was done."""
     here_T = (self.turn_BT[row] == turn) & (self.kind_BT[row] != PAD)
@@ -67,19 +90,19 @@ def repeat(
   players: of `rows`; each is the only player of its episode, which has started.
   An episode that says something else, or ends sooner, fails as a `mismatch`.
   """
-  open_B = recorded.open_B
-  pairs = list(zip(rows, players, strict=True))
-  for k in range(int(open_B.max(initial=0))):
-    acting = [(row, player) for row, player in pairs if k < open_B[row]]
-    acting = [pair for pair in acting if pair[1].acts()]
-    for row, player in acting:
-      player.act(stop.text(recorded.ids(row, k, observed=False)))
-    ask([player.episode for _, player in acting])
-    for row, player in acting:
-      _compare(player, recorded.ids(row, k + 1, observed=True), form)
+  left = [
+    (player, recorded.turns(row))
+    for row, player in zip(rows, players, strict=True)
+  ]
+  while acting := [(player, x) for player, x in left if x and player.acts()]:
+    for player, turns in acting:
+      player.act(stop.text(turns[0][0]))
+    ask([player.episode for player, _ in acting])
+    for player, turns in acting:
+      compare(player, turns.pop(0)[1], form)
 
 
-def _compare(player: Player, ids: np.ndarray, form: TurnFormat) -> None:
+def compare(player: Player, ids: np.ndarray, form: TurnFormat) -> None:
   """Fails an episode that did not say `ids`."""
   episode = player.episode
   if episode.failure is not None:

@@ -4,19 +4,20 @@ Turns are sampled in slots (decoding.slot_engine), and all that environments do
 is a call in a queue (calls). A row that has ended its turn leaves its slot, and
 takes one again when its own call has been answered. Time decides when a row
 continues and nothing else: requests, tokens and records are those of turns in
-step (episodes). In a game the rows of the players that wait hold no slot.
+step (episodes). In a game the rows of the players that wait hold no slot. Rows
+of an opponent have their weights and caches in a second table.
 
 While a burst runs the host hears answers and starts to feed them. The next
 burst starts before the first one has been read if there are rows for it that
 do not wait for its results: those of another game, or more than have slots.
 
-Each of several processes calls for the rows of its own devices. All start the
-same programs, cycle by cycle (agreed), so that none waits for another one's
-calls, and what was answered is exchanged when a batch closes.
+Each of several processes calls for its own rows. All start the same programs,
+cycle by cycle (agreed), so that none waits for another one's calls, and what
+was answered is exchanged when a batch closes.
 """
 
 import collections
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 import json
@@ -32,10 +33,10 @@ from rl_jax.decoding.cache_places import HostCache
 from rl_jax.decoding.engine import Engine
 from rl_jax.decoding.slot_decode import BURST, LONGEST
 from rl_jax.decoding.slot_engine import Burst, Result, RunningSlots
-from rl_jax.episodes import agreed, partners, questions, timeline
+from rl_jax.episodes import agreed, partners, questions, resumed, timeline
 from rl_jax.episodes.calls import Answer, Request
 from rl_jax.episodes.closings import ClosingJournal
-from rl_jax.episodes.episodes import EpisodeRunner, gathered
+from rl_jax.episodes.episodes import EpisodeRunner, gathered, policies_of
 from rl_jax.episodes.partners import QUESTIONS
 from rl_jax.episodes.players import Player
 from rl_jax.episodes.questions import Questions
@@ -43,7 +44,7 @@ from rl_jax.episodes.resumed import Recorded
 from rl_jax.judging.verifiers import POSITION
 from rl_jax.rollouts.responses import own_rows
 from rl_jax.runtime import processes
-from rl_jax.tasks.environments.base import Opened
+from rl_jax.tasks.environments.base import Ask, Opened
 from rl_jax.types import Trajectories
 
 OPEN = 'open_episodes'  # in the JSON object of checkpoints
@@ -56,7 +57,7 @@ PAUSE = 0.005  # of a process that knows of nothing to sample anywhere
 class SlotRunner(EpisodeRunner):
   """An EpisodeRunner whose rows do not wait for each other.
 
-  Of several processes each plays its own rows; these ask no partners.
+  Of several processes each plays its own rows; all ask partners together.
   closings: of batches whose groups depend on time. host_tokens: of rows that
   wait without a place in the cache, in the memory of the host.
   """
@@ -90,13 +91,14 @@ class SlotRunner(EpisodeRunner):
     examples: Sequence[Opened],
     recorded: Recorded | None = None,
   ) -> Trajectories:
-    """See EpisodeRunner.play; nothing is recorded.
+    """See EpisodeRunner.play.
 
     Raises:
       RuntimeError: an episode begins in another way than its example.
     """
-    assert recorded is None
-    return self.finish(self.start(engine, params, traj, key, examples))
+    return self.finish(
+      self.start(engine, params, traj, key, examples, recorded=recorded)
+    )
 
   def start(
     self,
@@ -106,38 +108,61 @@ class SlotRunner(EpisodeRunner):
     key: jax.Array,
     examples: Sequence[Opened],
     groups: Collection[int] | None = None,
+    recorded: Recorded | None = None,
   ) -> 'Game':
     """Episodes that are played until they are over, with these weights.
 
     params must outlive updates: the device may read them to the end. groups:
     that are played, None: all; the rows of others only fill the shape.
+    recorded: see EpisodeRunner.play.
     """
     assert engine.slots is not None
     own = own_rows(len(examples), traj.group_size)
-    (players,) = self._seated(examples, traj.group_size, own, 1)
+    policies = policies_of(params)
+    seats = self._seated(examples, traj.group_size, own, len(policies))
+    number = self._journal.stream(self._rounds)
+    round_ = Round(number, engine, traj, examples, recorded)
     played = range(len(examples)) if groups is None else groups
+    game = None
+    for weights, players in zip(policies, seats, strict=True):
+      rows = self._rows_of(players, own, round_, played)
+      slots = self._begun_slots(weights, key, rows, round_, game is not None)
+      game = Game(self, slots, rows, round_, played, game)
+      self._flying.append((game, slots.first))
+    assert game is not None
+    game = game.first
+    self._games[number] = game
+    game.begin(self._journal)
+    return game
+
+  def _rows_of(self, players, own, round_, played):
+    """The rows of a table before their first turns."""
     rows = []
     for place, player in zip(range(own.start, own.stop), players, strict=True):
-      group = place // traj.group_size
-      row = Row(place, player, examples[group], over=group not in played)
+      group = place // round_.traj.group_size
+      example = round_.examples[group]
+      row = Row(place, player, example, over=group not in played)
       row.acting = self._begins(row)
       rows.append(row)
-    acting_B = None
-    if self._players > 1:
+    if round_.recorded is not None:
+      _go_inside(rows, round_.recorded)
+    return rows
+
+  def _begun_slots(self, params, key, rows, round_, opponent):
+    """Slots of a table, whose rows have been given their first tokens."""
+    engine, traj, acting_B = round_.engine, round_.traj, None
+    if round_.recorded is not None:  # all of them have tokens
+      acting_B = np.zeros(len(traj.length_B), bool)
+    elif self._players > 1:
       acting_B = np.array(gathered([row.acting for row in rows]))
+    if opponent:
+      traj = engine.opponents(traj)
     most = self.most_observed(traj.response_BT.shape[1])
     engine.slots.settle(params, traj, key, most, acting_B)
     self.activity.works()
-    slots = RunningSlots(
+    return RunningSlots(
       engine.slots, params, traj, key, most, acting_B, self.host_cache
     )
-    number = self._journal.stream(self._rounds)
-    round_ = Round(number, engine, traj, examples)
-    game = Game(self, slots, rows, round_, played)
-    self._games[number] = game
-    self._flying.append((game, slots.first))
-    game.begin(self._journal)
-    return game
 
   def begin(self) -> None:
     """Begins a batch: what metrics count is 0."""
@@ -167,8 +192,8 @@ class SlotRunner(EpisodeRunner):
       self._ask_partners()
     # Nobody can come in before a turn ends: then bursts end with the turn.
     steps = BURST if self.waits else LONGEST
-    for game in games:
-      self._flying += [(game, burst) for burst in game.advance(steps)]
+    for one in _tables(games):
+      self._flying += [(one, burst) for burst in one.advance(steps)]
     if self._flying:
       self._take_burst()
     elif self._questions:
@@ -179,39 +204,43 @@ class SlotRunner(EpisodeRunner):
   def _cycle(self, games):
     """The programs that all processes start, whoever has answers for them."""
     self._hear_all()
-    calm = all(game.agreed.calm for game in games)
+    tables = _tables(games)
+    busy = [one for one in tables if one.housed()]
+    codes = [code for one in tables for code in one.agreed.codes]
+    if codes and (not busy or self._partners.fill(codes)):
+      self._ask_partners()
+    calm = all(one.agreed.calm for one in tables)
     steps = LONGEST if calm and not self.waits else BURST
-    for game in games:
-      self._flying += [(game, burst) for burst in game.join(steps)]
+    for one in busy:
+      self._flying += [(one, burst) for burst in one.join(steps)]
     if self._flying:
       self._pause = None
     else:
       self._wait(PAUSE)
-    shared = [game.exchanged() for game in games]
+    shared = [one.exchanged() for one in tables]
     while self._flying:
       self._take_burst()
-    for game, states in zip(games, shared, strict=True):
-      game.learn(processes.read(states))
+    for one, states in zip(tables, shared, strict=True):
+      one.learn(processes.read(states))
 
   def _take_burst(self):
     """Takes what the oldest burst has drawn, and hears what is answered."""
     game, burst = self._flying[0]
     while self.waits and not burst.ended:
       self._hear(self._journal.poll(GLANCE))
+    tables = _tables(self._games.values())
     if processes.count() == 1:
-      for one in self._games.values():
+      for one in tables:
         one.feed()  # on the device, while the host takes the burst
     self._flying.popleft()
     found, shown = game.read(burst)
-    games = self._games.values()
-    rests = all(one.slots.idle for one in games)
     name = 'first tokens' if burst is game.slots.first else 'burst'
-    self.activity.worked(name, rests, **shown)
+    self.activity.worked(name, self._rests, **shown)
     if name == 'burst':
-      live = sum(one.live_here for one in games)
+      live = sum(one.live_here for one in tables)
       slots = len(burst.rows) // processes.count()
       self.activity.burst(len(found), slots, live, self.waits)
-      places = [one.slots.places for one in games]
+      places = [one.slots.places for one in tables]
       if any(one.limited for one in places):
         tokens = sum(one.used * one.tokens for one in places)
         self.activity.cached(tokens, self.host_cache.used)
@@ -228,8 +257,7 @@ class SlotRunner(EpisodeRunner):
     """Asks the models what waits for them."""
     self.activity.works()
     answers = self._questions.answers()
-    rests = all(game.slots.idle for game in self._games.values())
-    self.activity.worked('partners', rests, questions=len(answers))
+    self.activity.worked('partners', self._rests, questions=len(answers))
     self.activity.answered(answers)
     for answer in answers:
       self._games[answer.request.serial].told(answer)
@@ -247,6 +275,11 @@ class SlotRunner(EpisodeRunner):
     self._longest = max(self._longest, waited, key=lambda one: one.seconds)
     self._pause = None
     self._hear(answers)
+
+  @property
+  def _rests(self):
+    """Returns whether all calls of the devices have ended."""
+    return all(one.slots.idle for one in _tables(self._games.values()))
 
   @property
   def waits(self) -> int:
@@ -285,6 +318,10 @@ class SlotRunner(EpisodeRunner):
   def end(self, game: 'Game') -> None:
     """Ends the episodes of a game; its rows may still be read."""
     del self._games[game.round.number]
+    # If no row had anything to sample, first tokens were never read.
+    self._flying = collections.deque(
+      one for one in self._flying if one[0].first is not game
+    )
     self._questions.drop(game.round.number)
     self._journal.over(game.round.number)
 
@@ -307,7 +344,8 @@ class SlotRunner(EpisodeRunner):
         self._owners[n] = process
     self._rows = [row.player for row in own.values()]
     self._here = dict(zip(own, self._rows, strict=True))
-    self._live_B = None
+    recorded = groups[0][0].round.recorded  # then there is no other game
+    self._live_B = None if recorded is None else recorded.live_B
 
   def _trajectories(self, game):
     """The rows of the game whose groups `_look_at` has seen last."""
@@ -365,7 +403,7 @@ class SlotRunner(EpisodeRunner):
     own = [a for a in answers if a.request.serial in self._games]
     for answer in own:
       self._games[answer.request.serial].hear(answer)
-    if not self._flying and all(g.slots.idle for g in self._games.values()):
+    if not self._flying and self._rests:
       self.activity.worked('feed', True)
     return bool(own)
 
@@ -411,6 +449,10 @@ class SlotRunner(EpisodeRunner):
     text += f', turn {request.turn}' + f', tools {tools}' * bool(tools)
     return f'{text}, action {payload.actions[-1][:ACTION_SHOWN]!r}'
 
+  def code_of(self, question: Ask) -> int:
+    """See Partners.code."""
+    return self._partners.code(question)
+
   def asks(self, request: Request) -> Answer | None:
     """The answer to a question, None: `Game.told` hears it later."""
     return self._questions.ask(request)
@@ -429,6 +471,14 @@ class SlotRunner(EpisodeRunner):
         f'player {acting} and of player {row.player.role}; `reset` must depend '
         'on nothing but its seed'
       )
+
+  def act_again(self, player: Player, ids: np.ndarray) -> None:
+    """Takes a recorded turn."""
+    player.act(self._stop.text(ids))
+
+  def compare(self, player: Player, ids: np.ndarray) -> None:
+    """Fails an episode that did not say these ids."""
+    resumed.compare(player, ids, self._format)
 
   def next_ids(self, row: 'Row', room: int) -> tuple[list[int] | None, bool]:
     """(ids before the next turn of a row, None: it has none; forgets)."""
@@ -450,8 +500,10 @@ class Row:
   ids: of the open turn. length: of all tokens. start: where the open turn
   begins, with its observation. marks: of each turn that has ended, where it
   starts and stops, and where what it saw begins. acting: its turn is open.
-  ended: the turn has, and is not taken yet. waits: for an answer. asks: for
-  that of a partner. seats: the rows of its episode, by player.
+  ended: the turn has, and is not taken yet. waits: for an answer. asks: the
+  question that a partner is to answer. game: of its table. seats: the rows of
+  its episode. again: recorded turns, which are taken once more while the open
+  one is sampled.
   """
 
   place: int
@@ -466,9 +518,13 @@ class Row:
   acting: bool = False
   ended: bool = False
   waits: bool = False
-  asks: bool = False
+  asks: Ask | None = None
   over: bool = False
+  game: 'Game' = dataclasses.field(init=False)
   seats: list['Row'] = dataclasses.field(default_factory=list)
+  again: list[tuple[np.ndarray, np.ndarray]] = dataclasses.field(
+    default_factory=list
+  )
 
   @property
   def turns(self) -> int:
@@ -483,12 +539,31 @@ class Round(NamedTuple):
   engine: Engine
   traj: Trajectories
   examples: Sequence[Opened]
+  recorded: Recorded | None = None
+
+
+def _go_inside(rows: Iterable[Row], recorded: Recorded) -> None:
+  """Puts rows into their open turns; those that take no part are over."""
+  starts_B, given_B = recorded.begun_B, recorded.given_B
+  length_B = recorded.length_B
+  for row in rows:
+    place = row.place
+    row.marks = [[*span, 0] for span in recorded.spans(place)]
+    row.acting = bool(recorded.live_B[place])
+    row.over = not row.acting
+    row.player.episode.cut = row.over
+    if row.acting:
+      row.start, row.length = int(starts_B[place]), int(length_B[place])
+      ids_T = recorded.response_BT[place]
+      row.ids = ids_T[given_B[place] : row.length].tolist()
+      row.again = recorded.turns(place)
 
 
 class Game:
-  """The rows of one round, and where each of them is.
+  """The rows of one round in a table, and where each of them is.
 
-  rows: of this process. played: the groups that are.
+  rows: of this process. played: the groups that are. first: of the rows that
+  these play against, an opponent's; it has the calls of both. None: itself.
   """
 
   def __init__(
@@ -498,30 +573,45 @@ class Game:
     rows: list[Row],
     round_: Round,
     played: Collection[int],
+    first: 'Game | None' = None,
   ):
     self._runner, self._activity = runner, runner.activity
+    self.first = self if first is None else first
+    self.opponent: Game | None = None
+    if first is not None:
+      first.opponent = self
     self.slots, self.round = slots, round_
     self.rows = {row.place: row for row in rows}
+    self._is_one = processes.count() == 1  # else places follow `agreed`
     self._submit: Callable[[Request], None]
     # Rows of this process: that are not over, and that wait for an answer.
     self.live_here = sum(not row.over for row in rows)
     self.waits = 0
     for row in rows:
+      row.game = self
       self._first_of(row).seats.append(row)
     for row in rows:
       row.seats = self._first_of(row).seats
     size = round_.traj.group_size
-    self._left = [size * (group in played) for group in self.groups]
+    over_B = np.repeat([group not in played for group in self.groups], size)
+    if round_.recorded is not None:
+      over_B |= ~round_.recorded.live_B
+    self._left = (~over_B).reshape(-1, size).sum(axis=1).tolist()
     self.live = sum(self._left)  # rows that are not over, of all processes
-    over_N = np.array([group not in played for group in self.groups])
-    self.agreed = agreed.Agreed(np.repeat(over_N, size))
+    self.agreed = agreed.Agreed(over_B)
     self._ended: list[int] = []  # groups, since `ended`
     self._going: set[int] = set()  # rows that can sample, and are in no burst
-    self._said: dict[int, tuple[list[int], bool]] = {}  # not yet fed
+    # Not yet fed, see RunningSlots.feed.
+    self._said: dict[int, tuple[list[int], *tuple[bool, ...]]] = {}
     # Of each burst that may run the observations that were fed before it; the
     # first one draws first tokens.
     self._flying: collections.deque[int] = collections.deque([0])
     self._observations = 0  # that were fed since the newest burst
+
+  @property
+  def tables(self) -> list['Game']:
+    """The game, and that of its opponent."""
+    return [self] if self.opponent is None else [self, self.opponent]
 
   @property
   def groups(self) -> range:
@@ -534,8 +624,8 @@ class Game:
     return range(group * size, (group + 1) * size)
 
   def _first_of(self, row):
-    """The first player's row of the episode, which is named after it."""
-    return self.rows[row.player.episode.key[1]]
+    """The row of the episode that it is named after."""
+    return self.first.rows[row.player.episode.key[1]]
 
   def ended(self) -> list[int]:
     """The groups that have come to their end since the last time."""
@@ -548,11 +638,18 @@ class Game:
     return not self.live
 
   def begin(self, calls: Any) -> None:
-    """Resets all episodes; calls: the queue."""
+    """Resets all episodes; calls: the queue.
+
+    Recorded rows are fed their tokens and sample, while their turns before are
+    taken again.
+    """
     self._submit = calls.submit
-    for row in self.rows.values():
-      if row.over:  # not played
-        self.slots.places.ends(row.place)
+    for one in self.tables:
+      for place in np.flatnonzero(~one.agreed.live_B).tolist():
+        one.slots.places.ends(place)  # of a row that is not played
+    for row in [row for one in self.tables for row in one.rows.values()]:
+      if self.round.recorded is not None and not row.over:
+        self._said[row.place] = [], False, True
       failed = row.player.episode.failure is not None
       if row.acting and not failed:
         self._call(row)
@@ -579,29 +676,57 @@ class Game:
       started.append(burst)
     return started
 
+  def housed(self) -> list[int]:
+    """Gives places to rows of all processes; those that are to be sampled.
+
+    All processes call it together, so that they move the same rows.
+    """
+    return self.slots.house(self.agreed.ready)
+
   def join(self, steps: int) -> list[Burst]:
     """Starts the calls of a cycle, which are the same in all processes.
 
     So there is one burst at a time, even if no row of this process is in it.
     """
-    if self._flying or not self.agreed.busy:
+    if self._flying:
       return []
     self._activity.works()
-    calls = max(1, self.slots.calls(self.agreed.said_B))
-    left = {*self.slots.feed(self._said, calls)}
-    fed = self._said.keys() - left
-    self._going |= fed
-    self._said = {row: one for row, one in self._said.items() if row in left}
-    burst = self.slots.sample(sorted(self._going), steps, self.agreed.live_B)
+    places = self.slots.places
+    here_B = np.array([row in places for row in range(len(self.agreed.said_B))])
+    calls = max(1, self.slots.calls(self.agreed.said_B & here_B))
+    said, going = self._called()
+    said = {row: one for row, one in said.items() if row in places}
+    fed = said.keys() - {*self.slots.feed(said, calls)}
+    self._going |= fed & self.rows.keys()
+    self._said = {row: x for row, x in self._said.items() if row not in fed}
+    going = sorted(row for row in going | fed if row in places)
+    burst = self.slots.sample(going, steps, self.agreed.live_B & here_B)
     self._going -= {*burst.rows}
     self._flying.append(len(fed))
     return [burst]
+
+  def _called(self):
+    """(what is to be fed by row, rows that can sample) that calls are given.
+
+    Where a row is on devices of several processes, each needs all of them.
+    """
+    said, going = self._said, self._going
+    if not self.slots.spread:
+      return said, going
+    parts = processes.gather(
+      [[[row, *one] for row, one in said.items()], sorted(going)]
+    )
+    said = {row: tuple(one) for rows, _ in parts for row, *one in rows}
+    return said, {row for _, rows in parts for row in rows}
 
   def exchanged(self) -> Any:
     """The states of the rows of all processes, to be read for `learn`."""
     state_B = np.zeros(len(self.agreed.state_B), np.int32)
     for place, row in self.rows.items():
       state_B[place] = self._state(row)
+    if self.slots.spread:
+      own = [int(state_B[place]) for place in self.rows]
+      return np.array(gathered(own), np.int32)
     return self.slots.exchanged(state_B)
 
   def _state(self, row):
@@ -609,15 +734,19 @@ class Game:
       return agreed.OVER
     if row.place in self._said:
       return agreed.SAID
-    return agreed.DRAWS if row.acting else agreed.WAITS
+    if row.acting:
+      return agreed.DRAWS
+    if row.asks is not None:
+      return agreed.ASKS + self._runner.code_of(row.asks)
+    return agreed.WAITS
 
   def learn(self, state_B: np.ndarray) -> None:
     """Takes what all processes have exchanged."""
-    self._note_over(self.agreed.learn(state_B))
+    self._note_over(self.agreed.learn(state_B, self.slots.places))
 
   def read(self, burst: Burst) -> tuple[dict[int, Result], dict[str, int]]:
     """Waits for the oldest burst; (results by row, numbers for a trace)."""
-    found = burst.read()
+    found = {x: one for x, one in burst.read().items() if x in self.rows}
     return found, {
       'round': self.round.number,
       'rows': len(found),
@@ -658,7 +787,7 @@ class Game:
     """A partner has answered."""
     seats = self.rows[answer.request.sample].seats
     row = next(one for one in seats if one.asks)
-    row.asks = False
+    row.asks = None
     self._tell(row, answer)
 
   def _tell(self, row, answer):
@@ -677,15 +806,27 @@ class Game:
       request = questions.request_of(self.round.number, episode, question)
       answer = self._runner.asks(request)
       if answer is None:
-        row.asks = True
+        row.asks = question
       else:
         self._tell(row, answer)
-    elif episode.acted:
-      self._continue(next((x for x in row.seats if x.player.acts()), row))
+    elif row.acting or row.ended:  # its turn was open before
+      self._started(row)
     else:
-      self._runner.check_begun(row)
-      if row.ended:
-        self._act(row)
+      acting = next((x for x in row.seats if x.player.acts()), row)
+      acting.game._continue(acting)
+
+  def _started(self, row):
+    """An episode has started, or a recorded turn of it was answered."""
+    runner, player = self._runner, row.player
+    if not player.episode.acted:
+      runner.check_begun(row)
+    else:
+      runner.compare(player, row.again.pop(0)[1])
+    if row.again and player.acts():
+      runner.act_again(player, row.again[0][0])
+      self._call(row)
+    elif row.ended:
+      self._act(row)
 
   def _take(self, row: Row, result: Result) -> None:
     row.ids += result.ids
@@ -698,25 +839,26 @@ class Game:
   def _end_turn(self, row, finished):
     row.marks.append([row.start, row.length, row.context])
     row.finished, row.acting, row.ended = finished, False, True
-    self.slots.places.waits(row.place)
+    if self._is_one:
+      self.slots.places.waits(row.place)
     if not (row.waits or row.asks):  # for what comes before its first turn
       self._act(row)
 
   def _act(self, row):
     row.ended = False
     if self._runner.acts(row):
-      self._call(row)
+      self.first._call(row)
     else:
       self._end(row)
 
   def _end(self, row):
     """The rows of an episode are over."""
     for one in row.seats:
-      one.over = True
-      self.slots.places.ends(one.place)
-      self.live_here -= 1
-    if processes.count() == 1:  # else all processes are to learn it at once
-      self._note_over([one.place for one in row.seats])
+      one.over, game = True, one.game
+      game.live_here -= 1
+      if self._is_one:  # else all processes are to learn it at once
+        game.slots.places.ends(one.place)
+        game._note_over([one.place])
 
   def _note_over(self, places):
     """Rows are over, and with its last row a group."""
@@ -754,8 +896,14 @@ class Game:
     row.context = row.length if forgets else row.context
     row.length += len(ids)
     row.ids, row.acting = [], True
-    self.slots.places.wakes(row.place)
     self._said[row.place] = ids, forgets
-    full = len(self._said) >= self.slots.fed  # more would need another call
-    if full and processes.count() == 1:
+    if not self._is_one:
+      return
+    self.slots.places.wakes(row.place)
+    if len(self._said) >= self.slots.fed:  # more would need another call
       self.feed()
+
+
+def _tables(games: Iterable[Game]) -> list[Game]:
+  """The tables of games."""
+  return [table for game in games for table in game.tables]

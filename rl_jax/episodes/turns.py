@@ -41,8 +41,8 @@ def check(task: Any, rollout: Any, method: Any) -> None:
   if is_environment(task):
     _check_limits(name, rollout)
     _check_method(task, rollout, method)
-    if rollout.episodes == SLOTS:
-      _check_slots(task, rollout, method)
+    if rollout.episodes == SLOTS and rollout.staleness:
+      _check_across(task, rollout, method)
   elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
@@ -136,21 +136,9 @@ def _check_method(task, rollout, method):
     )
 
 
-def _check_slots(task, rollout, method):
-  """Raises ValueError for episodes of which rows wait for each other."""
-  name, kind = type(task).__name__, type(method.rollout).__name__
-  traits = task.traits
-  reasons = {
-    f'method.rollout = {kind} repeats episodes': method.wrapper.replays,
-    f'method.rollout = {kind} plays games': method.wrapper.plays,
-  }
-  for reason, holds in reasons.items():
-    if holds:
-      raise ValueError(
-        f"rollout.episodes = 'slots', but {reason}: set it to 'lockstep'"
-      )
-  if not rollout.staleness:
-    return
+def _check_across(task, rollout, method):
+  """Raises ValueError for episodes that cannot be played across updates."""
+  name, traits = type(task).__name__, task.traits
   start = (
     f"rollout.episodes = 'slots' with rollout.staleness = {rollout.staleness} "
     'and '

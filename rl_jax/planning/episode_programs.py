@@ -27,6 +27,8 @@ def lowered(
   sample         a call of as many rows as there are slots, where rows do not
                  wait for each other; with the number of slots where it is less
   feed           a call of the few rows that are fed at a time there
+  kept           a copy of the keys of a row of each shard, to move to the host
+  returned       such keys get a place again; both only if rows move
 
   The mesh of the engine is in force.
   """
@@ -38,7 +40,8 @@ def lowered(
     jax.ShapeDtypeStruct, sharding=mesh_lib.replicated(engine.mesh)
   )
   if engine.slots is not None:
-    return _of_slots(engine.slots, (params, traj, key), most)
+    moves = bool(config.rollout.host_cache_tokens)
+    return _of_slots(engine.slots, (params, traj, key), most, moves)
   begin = engine.begin.lower(params, traj=traj, key=key)
   weights, playing, _ = begin.out_info
   rows = traj.response_BT.shape[0]
@@ -52,9 +55,12 @@ def lowered(
 
 
 def _of_slots(
-  programs: Any, begun: tuple, most: int
+  programs: Any, begun: tuple, most: int, moves: bool
 ) -> dict[str, jax.stages.Lowered]:
-  """The programs of slots, one for each number of slots that a run tries."""
+  """The programs of slots, one for each number of slots that a run tries.
+
+  moves: whether rows without a place in the cache may move to the host.
+  """
   params, traj, key = begun
   begin = programs.begin.lower(params, traj=traj, key=key)
   weights, table, _ = begin.out_info
@@ -75,6 +81,11 @@ def _of_slots(
     name = 'sample' if width == widths[0] else f'sample {slots}'
     chosen = array((slots, of_sample), jnp.int32)
     found[name] = programs.sample.lower(weights, table, chosen)
+  if moves and programs.places(traj) * shards < traj.response_BT.shape[0]:
+    place = array((shards,), jnp.int32)
+    found['kept'] = programs.kept.lower(table, place)
+    keys = found['kept'].out_info
+    found['returned'] = programs.returned.lower(table, place, keys)
   return found
 
 

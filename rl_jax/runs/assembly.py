@@ -20,6 +20,7 @@ from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
@@ -324,40 +325,7 @@ def make_mesh(config: ExperimentConfig) -> jax.sharding.Mesh:
       raise ValueError(text)
     logging.warning('%s', text)
     devices = devices[:used]
-  found = mesh_lib.make_mesh(mesh, devices)
-  if config.rollout.episodes == SLOTS:
-    _check_own_rows(config, found)
-  return found
-
-
-def _check_own_rows(config: ExperimentConfig, mesh: jax.sharding.Mesh) -> None:
-  """Raises ValueError if processes cannot play rows in slots, each its own."""
-  tasks = [config.task, *(one.task for one in config.evaluation.sets)]
-  if processes.count() > 1 and config.rollout.cache_tokens is not None:
-    raise ValueError(
-      f'rollout.cache_tokens = {config.rollout.cache_tokens} with '
-      f"rollout.episodes = 'slots' in {processes.count()} processes, which "
-      'would move the keys of rows at different times: set it to null'
-    )
-  for task in tasks if processes.count() > 1 else ():
-    if task is not None and task.traits.asks:
-      raise ValueError(
-        f"rollout.episodes = 'slots' in {processes.count()} processes, but "
-        f'{type(task).__name__} asks partners {list(task.traits.asks)}, which '
-        "all processes run together: set it to 'lockstep'"
-      )
-  sizes = mesh.shape
-  counts = [config.rollout.generated_prompts, sizes['data'] * sizes['fsdp']]
-  for count in counts[: 1 + bool(config.evaluation.every)]:
-    layout = mesh_lib.sampled_rows(mesh, count)
-    if not processes.has_own(layout, count):
-      axes = ', '.join(f'mesh.{axis} = {n}' for axis, n in sizes.items())
-      raise ValueError(
-        f"rollout.episodes = 'slots' in {processes.count()} processes: each "
-        f'plays rows of its own devices, but with {axes} a row of {count} '
-        'prompts is on devices of several; make mesh.data * mesh.fsdp a '
-        "multiple of the processes, or set rollout.episodes to 'lockstep'"
-      )
+  return mesh_lib.make_mesh(mesh, devices)
 
 
 def make_sampling_mesh(config: ExperimentConfig) -> jax.sharding.Mesh | None:
@@ -404,7 +372,7 @@ def make_runner(
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
-  kind = EpisodeRunner
+  kind = LockstepRunner
   if config.rollout.episodes == SLOTS:
     kind = functools.partial(
       SlotRunner,

@@ -140,6 +140,7 @@ class TaskTraits:
   timeout_text: str = ''
   needs_workers: bool = False  # a call of the reward may not end
   reward_seconds: float = 0.0  # how long its own limits let a call take
+  turn_seconds: float = 0.0  # what its field of that name gives tools of a turn
   clusters: bool = False  # rewards have the component `cluster_id`
   # {name: text}: how responses of a mode begin, the cheapest first.
   modes: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -172,6 +173,7 @@ def merged(
     timeout_text=_common([one.timeout_text for one in traits]),
     needs_workers=any(one.needs_workers for one in traits),
     reward_seconds=max((one.reward_seconds for one in traits), default=0.0),
+    turn_seconds=max((one.turn_seconds for one in traits), default=0.0),
     clusters=any(one.clusters for one in traits),
     modes={},
   )

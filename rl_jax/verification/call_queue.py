@@ -6,8 +6,9 @@ returns depends on its message only; workers, limits and time decide when.
 
 import bisect
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import dataclasses
+import itertools
 import json
 import math
 from multiprocessing import connection as connection_lib
@@ -26,6 +27,7 @@ _MAX_RESTARTS = 3  # of the nursery without an answer, if no call is to blame
 _MAX_DEATHS = 2  # of the nursery while a call was made
 _PATIENCE = 0.02  # seconds before an episode leaves a busy worker
 _HEDGED_FROM = 8  # calls of a kind, of which the mean is known then
+COPY = 'copy'  # at the end of the name that a copy's episode has for its worker
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,7 +335,7 @@ class CallQueue:
     if call.episode is None:
       return ()
     if call.is_copy:  # the episode lives elsewhere
-      worker.ends.append(call.episode)
+      worker.ends.append(call.message[0])
       return ([],)
     home = self._homes.get(call.episode)
     if home is not None and home.worker is not worker:
@@ -358,7 +360,7 @@ class CallQueue:
       elif busy and self._rules.movable:
         ends.append(now + _PATIENCE)
     if self._rules.hedged:
-      ends += [x for w in busy.values() if (x := self._slow_at(w)) > now]
+      ends += [x for w in busy.values() if (x := self._next_slow(w)) > now]
     wait = max(0.0, min([now + most, *ends]) - now)
     if not busy:
       time.sleep(min(wait, 1.0))
@@ -429,28 +431,55 @@ class CallQueue:
     self._left -= 1
     self._done.append(call)
 
-  def _slow_at(self, worker):
-    """When the first call of a worker has taken twice the mean of its kind."""
-    call = next(iter(worker.pending.values()))
-    count, seconds = self._taken.get(call.kind, (0, 0.0))
-    if call.twin is not None or call.episode is None or count < _HEDGED_FROM:
-      return math.inf
-    return worker.since + max(_PATIENCE, 2.0 * seconds / count)
+  def _made_now(self, worker: Worker) -> Iterator[tuple[Call, float]]:
+    """The calls that a worker makes, and when they began, the oldest first."""
+    yield next(iter(worker.pending.values())), worker.since
+
+  def _slow_ones(self, worker: Worker) -> Iterator[tuple[Call, float]]:
+    """Calls without a copy, and when each has taken two means of its kind."""
+    for call, began in self._made_now(worker):
+      count, seconds = self._taken.get(call.kind, (0, 0.0))
+      is_known = count >= _HEDGED_FROM and call.episode is not None
+      if is_known and call.twin is None:
+        yield call, began + max(_PATIENCE, 2.0 * seconds / count)
+
+  def _next_slow(self, worker: Worker) -> float:
+    """When the next call of a worker is slow."""
+    return next((when for _, when in self._slow_ones(worker)), math.inf)
 
   def _hedge(self):
-    """Makes calls that are slow once more, where a worker is free."""
-    now = time.monotonic()
-    for worker in self._busy():
-      if self._slow_at(worker) > now:
+    """Makes calls that are slow once more, where a worker is free.
+
+    Copies keep the limits and rates of their kind, too.
+    """
+    now, running = time.monotonic(), self._running()
+    slow = [
+      call
+      for worker in self._busy()
+      for call, _ in itertools.takewhile(
+        lambda one: one[1] <= now, self._slow_ones(worker)
+      )
+    ]
+    for first in slow:
+      if not self._is_due(first.kind, running, now):
         continue
-      first = next(iter(worker.pending.values()))
-      copy = dataclasses.replace(first, is_copy=True, twin=first, waits=False)
+      episode, *rest = first.message
+      copy = dataclasses.replace(
+        first,
+        # Another one for its worker, which may have the episode itself.
+        message=((*episode, COPY), *rest),
+        is_copy=True,
+        twin=first,
+        waits=False,
+      )
       free = self._worker_for(copy, now)
       if free is None:
         return
       self._wait(copy)
       first.twin = copy
-      self.counts['hedged'] += self._give(free, [copy])
+      given = self._give(free, [copy])
+      running[first.kind] += given
+      self.counts['hedged'] += given
 
   def _late(self, worker):
     """Counts a reply that an idle worker has sent; it voids its own call."""

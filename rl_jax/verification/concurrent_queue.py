@@ -54,13 +54,18 @@ class ConcurrentQueue(CallQueue):
   def _worker_for(self, call: Call, now: float) -> Worker | None:
     if call.is_alone:
       return next((w for w in self._crew.workers if not w.pending), None)
-    home = self._homes.get(call.episode)
+    home = None if call.is_copy else self._homes.get(call.episode)
     if home is not None and not self._rules.movable:
       return home.worker if self._idle(home.worker) else None
     if home is not None and self._idle(home.worker):
       return home.worker
     idle = [worker for worker in self._crew.workers if self._idle(worker)]
     return min(idle, key=_episodes, default=None)
+
+  def _made_now(self, worker: Worker) -> Iterator[tuple[Call, float]]:
+    for call in worker.pending.values():
+      if not (call.cancelled or call.is_alone):
+        yield call, call.began
 
   def _chunk(self, call: Call) -> list[Call]:
     return [call]
@@ -106,6 +111,8 @@ class ConcurrentQueue(CallQueue):
     busy = {w.connection: w for w in self._busy()}
     ends = [end for w in busy.values() for _, _, end in self._first_ends(w)]
     ends += [x for x in self._next.values() if x > now and self._waiting]
+    if self._rules.hedged:
+      ends += [x for w in busy.values() if (x := self._next_slow(w)) > now]
     wait = max(0.0, min([now + most, *ends]) - now)
     if not busy:
       time.sleep(min(wait, 1.0))

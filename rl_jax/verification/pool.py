@@ -16,7 +16,8 @@ from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker_pool import WorkerPool
 
 REWARD = 'reward'
-CALLS = ('reset', 'step', REWARD)  # kinds of calls; the first two of episodes
+EPISODE_CALLS = ('reset', 'step')
+CALLS = (*EPISODE_CALLS, REWARD)  # kinds of calls
 KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray')
 LOST = ('timeout', 'died')  # by what a response made of its judge
 NOTHING: Mapping[int, Any] = types.MappingProxyType({})

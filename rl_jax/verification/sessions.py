@@ -9,7 +9,7 @@ from typing import Any
 from rl_jax.verification import messages, processes, session_host
 from rl_jax.verification.call_queue import Call, CallQueue, Closing, Rules
 from rl_jax.verification.concurrent_queue import ConcurrentQueue
-from rl_jax.verification.pool import CALLS, check_limits
+from rl_jax.verification.pool import EPISODE_CALLS, check_limits
 from rl_jax.verification.tally import Result, Tally
 from rl_jax.verification.worker import check_breach
 from rl_jax.verification.worker_pool import WorkerPool
@@ -18,7 +18,7 @@ KINDS = ('ok', 'error', 'invalid', 'timeout', 'died', 'stray', 'mismatch')
 # Are counted, too: an episode that failed as it was closed, and a call that was
 # made twice and answered in two ways.
 CLOSE, UNEQUAL = 'close', 'unequal'
-RESET, STEP, _ = CALLS
+RESET, STEP = EPISODE_CALLS
 WORKERS = ('process', 'asyncio', 'thread')
 AGAIN = ('retries', 'hedged')
 

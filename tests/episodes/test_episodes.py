@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.players import Episode, Player
 from rl_jax.episodes.turns import TurnConfig, check, turn_format
 from rl_jax.judging.verifiers import TextVerifier
@@ -19,7 +18,7 @@ from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.pieces.policies import Frozen
 from rl_jax.pieces.selection import TopSpread, ZeroVariance
-from rl_jax.rollouts.wrappers import Opponent
+from rl_jax.rollouts.wrappers import Opponent, ReflectedClones
 from rl_jax.runtime.writer import sole_writer
 from rl_jax.tasks.environments.base import Reply, seed_of
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
@@ -256,12 +255,15 @@ def test_a_task_of_which_nothing_begins_is_an_error(bad, Played):
 
 
 def test_an_environment_that_no_longer_answers_ends_the_run(bad, Played):
-  """More than the share of a round; fewer cost their rows only."""
+  """More than the share of a round; fewer cost their rows only.
+
+  The message names the tools of the action that had no answer.
+  """
   task = bad.Whimsical(failing=dict.fromkeys('abcdefg', 'raise'))
   with pytest.raises(
     RuntimeError,
     match=r'Whimsical: \d+ of 12 episodes .*failed_share = 0.5; the first is '
-    r'row \d+ on host .*, error: (?s:.*)a bug',
+    r'row \d+ on host .*, tools tool_[a-g], error: (?s:.*)a bug',
   ):
     Played(task, failed_share=0.5)
   played = Played(task, failed_share=1.0)
@@ -275,7 +277,7 @@ def test_openings_are_journaled(bad, tmp_path):
 
   def opened(journal):
     pool = SessionPool(task, 1, 0.5)
-    episodes = EpisodeRunner(
+    episodes = LockstepRunner(
       task,
       NumberedCalls(pool, journal, writer=sole_writer()),
       tokenizer=tokenizer,
@@ -370,23 +372,22 @@ def test_disagreements_of_task_and_limits_are_named():
 
 
 def test_what_slots_do_not_play_is_named(bad):
-  """Rollout pieces that play or repeat episodes; games across updates."""
+  """Rollout pieces and some games across updates."""
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
   limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
   limits |= {'recorded_prompts': 0, 'order': 'fixed'}
   rollout = type('Rollout', (), limits)()
-  wrapper = SimpleNamespace(replays=True, plays=False, by_time=False)
-  repeats = SimpleNamespace(wrapper=wrapper, rollout=wrapper)
+  repeats = Method(rollout=ReflectedClones(texts=('0',)))
   opponent = Method(rollout=Opponent(rule=Frozen()))
-  for task, method, message in (
-    (bad.RallyTask(), opponent, 'Opponent plays games'),
-    (KeyDoor(), repeats, 'repeats episodes'),
-  ):
-    with pytest.raises(ValueError, match=f"'slots', but .*{message}"):
-      check(task, rollout, method)
+  pieces = ((KeyDoor(), repeats), (bad.RallyTask(), opponent))
+  for task, method in pieces:
+    check(task, rollout, method)
   check(bad.RallyTask(), rollout, Method())
   rollout.staleness = 1
   check(bad.RallyTask(), rollout, Method())
+  for task, method in pieces:
+    with pytest.raises(ValueError, match='method.rollout: only plain groups'):
+      check(task, rollout, method)
   filtered = Method(group_filter=ZeroVariance())
   with pytest.raises(ValueError, match='= ZeroVariance, but RallyTask has 2'):
     check(bad.RallyTask(), rollout, filtered)

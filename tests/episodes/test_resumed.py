@@ -30,9 +30,9 @@ def cut(played, turn):
   return kept_BT, live_B
 
 
-def go_on(played, make_episodes, change=lambda ids_BT: ids_BT):
-  """(the rows played on from turn 2, the outcomes)."""
-  task, host = KeyDoor(), played.host
+def inside(played, change=lambda ids_BT: ids_BT):
+  """(arrays of trajectories, Recorded): rows that continue in turn 2."""
+  host = played.host
   kept_BT, live_B = cut(played, 2)
   recorded = Recorded(
     response_BT=change(np.where(kept_BT, host.response_BT, 0)),
@@ -40,18 +40,22 @@ def go_on(played, make_episodes, change=lambda ids_BT: ids_BT):
     turn_BT=np.where(kept_BT, host.turn_BT, -1),
     live_B=live_B,
   )
-  traj = played.engine.start(*played.arrays, 0, 0)
-  whole = mesh_lib.replicated(played.engine.mesh)
-  arrays = {
+  return {
     'response_BT': recorded.response_BT.astype(np.int32),
     'kind_BT': recorded.kind_BT.astype(np.int32),
     'turn_BT': recorded.turn_BT.astype(np.int32),
     'length_B': kept_BT.sum(axis=1).astype(np.int32),
     'finished_B': ~live_B,
     'logp_behaviour_BT': np.where(kept_BT, host.logp_behaviour_BT, 0.0),
-  }
+  }, recorded
+
+
+def in_step(played, make_episodes, arrays, recorded):
+  """(the rows played on in step, the outcomes)."""
+  traj = played.engine.start(*played.arrays, 0, 0)
+  whole = mesh_lib.replicated(played.engine.mesh)
   traj = traj.replace(**processes.put(arrays, mesh_lib.rows(whole.mesh)))
-  episodes = make_episodes(task, played.tokenizer, TURNS)
+  episodes = make_episodes(KeyDoor(), played.tokenizer, TURNS)
   try:
     traj = episodes.play(
       played.engine, played.params, traj, played.key, played.examples, recorded
@@ -61,10 +65,30 @@ def go_on(played, make_episodes, change=lambda ids_BT: ids_BT):
     episodes.close()
 
 
-def test_going_on_is_playing_through(played, make_episodes):
+@pytest.fixture(name='go_on', params=['step', 'slots', 'slots, late'])
+def _go_on(request, make_episodes, in_slots, delayed_calls):
+  """(played, change) -> (the rows played on, the outcomes), in each way."""
+
+  def go_on(played, *change):
+    begun = inside(played, *change)
+    if request.param == 'step':
+      return in_step(played, make_episodes, *begun)
+    calls = in_slots.CallsHere
+    if request.param == 'slots, late':  # turns end before they are repeated
+
+      def calls(make):
+        return delayed_calls.DelayedCalls(make, 1, lambda _: 1.0)
+
+    found = in_slots.InSlots(played, KeyDoor(), calls, inside=begun)
+    return found.host, found.outcomes
+
+  return go_on
+
+
+def test_going_on_is_playing_through(played, go_on):
   """E2: rows cut before their third action become the rows that they were."""
   assert (played.host.turn_BT.max(axis=1) >= 2).all()
-  found, outcomes = go_on(played, make_episodes)
+  found, outcomes = go_on(played)
   others = np.arange(len(outcomes)) != 1
   for name in ('response_BT', 'kind_BT', 'turn_BT', 'length_B', 'finished_B'):
     np.testing.assert_array_equal(
@@ -83,7 +107,7 @@ def test_going_on_is_playing_through(played, make_episodes):
     assert outcomes[row] == played.outcomes[row]
 
 
-def test_an_episode_that_says_something_else_fails(played, make_episodes):
+def test_an_episode_that_says_something_else_fails(played, go_on):
   """Row 0 remembers another observation: only it takes no part."""
   host = played.host
   place = np.flatnonzero(host.kind_BT[0] == ENVIRONMENT)[0]
@@ -93,7 +117,7 @@ def test_an_episode_that_says_something_else_fails(played, make_episodes):
     ids_BT[0, place] += 1
     return ids_BT
 
-  _, outcomes = go_on(played, make_episodes, change)
+  _, outcomes = go_on(played, change)
   assert 'mismatch' in outcomes[0].error
   assert all(outcome.error is None for outcome in outcomes[1:])
 

@@ -10,9 +10,9 @@ N, G = 2, 4  # games, samples
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
 
 
-def both(in_slots, Played, task, **more):
-  """(the games in step, the same ones in slots)."""
-  played = Played(task, TURNS, num_prompts=N, size=24)
+def both(in_slots, Played, task, opponent=None, **more):
+  """(the games in step, the same ones in slots); opponent: seed of weights."""
+  played = Played(task, TURNS, num_prompts=N, size=24, opponent=opponent)
   return played, in_slots.InSlots(played, task, turns=TURNS, **more)
 
 
@@ -31,12 +31,26 @@ def test_the_record_is_that_of_games_in_step(rallies, in_slots):
   assert found.episodes.metrics()['device/slots_share'] < 0.6
 
 
+@pytest.fixture(name='against', scope='module')
+def _against(bad, in_slots, Played):
+  return both(in_slots, Played, bad.RallyTask(), opponent=2)
+
+
+def test_an_opponent_has_its_weights_and_rows(rallies, against, in_slots):
+  """E0; E2 for log-probs; other weights play other games."""
+  played, found = against
+  in_slots.check_same(played, found, log_probs=False)
+  itself = rallies[1].host.response_BT
+  assert (found.host.response_BT != itself).any(axis=1).sum() > N * G
+
+
+@pytest.mark.parametrize('games', ['rallies', 'against'])
 @pytest.mark.parametrize('seed', range(3))
 def test_the_order_of_answers_changes_nothing(
-  bad, rallies, in_slots, delayed_calls, seed
+  request, bad, in_slots, delayed_calls, games, seed
 ):
   """E0, also the log-probs: seeded delays, a few calls at a time."""
-  played, first = rallies
+  played, first = request.getfixturevalue(games)
 
   class Ticking(delayed_calls.DelayedCalls):
     """A clock that each look at it moves."""
@@ -54,17 +68,30 @@ def test_the_order_of_answers_changes_nothing(
   assert seed == 0 or order != sorted(order, key=lambda one: (one[1], one[0]))
 
 
+@pytest.mark.parametrize('games', ['rallies', 'against'])
 @pytest.mark.parametrize('slots', [1, 3])
-def test_fewer_slots_than_rows(bad, rallies, in_slots, slots):
+def test_fewer_slots_than_rows(request, bad, in_slots, games, slots):
   """E2: the number of slots is a shape of the program."""
-  task = bad.RallyTask()
-  found = in_slots.InSlots(rallies[0], task, slots=slots, turns=TURNS)
-  in_slots.check_same(rallies[0], found, log_probs=False)
+  task, (played, _) = bad.RallyTask(), request.getfixturevalue(games)
+  found = in_slots.InSlots(played, task, slots=slots, turns=TURNS)
+  in_slots.check_same(played, found, log_probs=False)
 
 
-def test_the_second_player_may_begin(bad, in_slots, Played):
+@pytest.mark.parametrize('opponent', [None, 2])
+def test_a_first_token_may_end_a_turn(bad, in_slots, Played, opponent):
+  """E0: others have their first turn before all first tokens are taken."""
+  turns = TurnConfig(max_turns=4, max_turn_tokens=1, max_observation_tokens=4)
+  task, more = bad.RallyTask(), {'size': 24, 'opponent': opponent}
+  played = Played(task, turns, num_prompts=N, **more)
+  found = in_slots.InSlots(played, task, turns=turns, slots=3)
+  in_slots.check_same(played, found, log_probs=False)
+
+
+@pytest.mark.parametrize('opponent', [None, 2])
+def test_the_second_player_may_begin(bad, in_slots, Played, opponent):
   """E0; the first turn is one of either player, by the prompt."""
-  played, found = both(in_slots, Played, bad.RallyTask(begins='seed'))
+  task = bad.RallyTask(begins='seed')
+  played, found = both(in_slots, Played, task, opponent)
   in_slots.check_same(played, found, log_probs=False)
   first = {example.acting for example in played.examples}
   assert first == {0, 1}
@@ -73,10 +100,11 @@ def test_the_second_player_may_begin(bad, in_slots, Played):
     assert example.acting != example.role or kinds_T[0] != PAD
 
 
-def test_failures_cost_their_own_games(bad, in_slots, Played):
+@pytest.mark.parametrize('opponent', [None, 2])
+def test_failures_cost_their_own_games(bad, in_slots, Played, opponent):
   """Steps that raise, and a prompt of which no game begins."""
   task = bad.RallyTask(failing={'c': 'raise', 'd': 'raise'}, unable=(1,))
-  played, found = both(in_slots, Played, task)
+  played, found = both(in_slots, Played, task, opponent)
   failed = [one.error is not None for one in played.outcomes]
   assert all(failed[2 * G :]) and 0 < sum(failed[: 2 * G]) < 2 * G
   in_slots.check_same(played, found, log_probs=False)

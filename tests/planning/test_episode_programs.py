@@ -76,6 +76,29 @@ def test_fewer_slots_than_rows_are_the_most_of_a_call(toy):
   assert 'sample 6' not in found
 
 
+def test_rows_that_move_to_the_host_have_two_programs(toy):
+  """By hand: a row of 80 places leaves, and only it is copied as it returns.
+
+  Evaluations have places for all of their rows.
+  """
+  config = episodes(toy, 'slots', cache_tokens=16 * 80, host_cache_tokens=800)
+  found = lowered(config)
+  assert [name for name in found if 'kept' in name or 'returned' in name] == [
+    'kept',
+    'returned',
+  ]
+  keys = found['kept'].out_info
+  row = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(keys))
+  assert row == 2 * 2 * 2 * 16 * 4 * 80
+  stats = found['kept'].compile().memory_analysis()
+  assert stats.output_size_in_bytes + stats.temp_size_in_bytes < 1.1 * row
+  stats = found['returned'].compile().memory_analysis()
+  new = stats.output_size_in_bytes - stats.alias_size_in_bytes
+  assert new + stats.temp_size_in_bytes < 0.1 * row
+  without = lowered(episodes(toy, 'slots', cache_tokens=16 * 80))
+  assert 'kept' not in without
+
+
 @pytest.mark.parametrize('name', ['dpo', 'kto'])
 def test_held_out_rows_have_a_program(toy, name):
   """Its metrics are those that a run shows; no evaluation, no program."""

@@ -360,6 +360,18 @@ def test_a_run_in_slots_continues(in_slots, tmp_path, record):
   assert lines == expected and timeless(rows) == timeless(known)
 
 
+def test_a_run_in_step_continues_in_slots(whole, tmp_path, record):
+  """E2: the change is named; journal and checkpoint are read."""
+  train(grpo.get_method(), tmp_path, 2)
+  text = "rollout.episodes: 'lockstep' -> 'slots'"
+  with pytest.raises(ValueError, match=text):
+    loop.Trainer(slots_config(3), str(tmp_path))
+  loop.Trainer(
+    slots_config(3), str(tmp_path), allow_change=('rollout.episodes', 'guards')
+  ).run()
+  check_same_episodes(record(tmp_path), record(whole[0]))
+
+
 @pytest.fixture(scope='module', name='across')
 def _across(tmp_path_factory):
   """The directory of a run whose episodes are played across updates."""
@@ -449,30 +461,39 @@ def test_the_order_of_answers_changes_no_weight(
 
 @pytest.fixture(name='rallies', scope='module')
 def _rallies():
-  """(iterations, fields of the rollout) -> games of the policy with itself."""
+  """(iterations, fields of the rollout) -> games of the policy with itself, or
+  with what the method says."""
   with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(PATH.parents[1])
     import misbehaving_environments
 
-    def make(iterations, **more):
-      config = make_config(spiral.get_method(), iterations)
+    def make(iterations, method=None, **more):
+      config = make_config(method or spiral.get_method(), iterations)
       task = misbehaving_environments.RallyTask()
       return changed(dataclasses.replace(config, task=task), **more)
 
     yield make
 
 
+@pytest.mark.parametrize(
+  'rollout', [None, Opponent(rule=CopyEvery(iterations=1))]
+)
 def test_games_in_slots_are_those_in_step(
-  rallies, tmp_path, record, delayed_calls
+  rallies, tmp_path, record, delayed_calls, rollout
 ):
   """E2 against turns in step; E0 if it stops, and in another order."""
-  loop.Trainer(rallies(3, episodes='lockstep'), str(tmp_path / 'step')).run()
-  loop.Trainer(rallies(3), str(tmp_path / 'whole')).run()
+  method = dataclasses.replace(spiral.get_method(), rollout=rollout)
+
+  def config(iterations, **more):
+    return rallies(iterations, method, **more)
+
+  loop.Trainer(config(3, episodes='lockstep'), str(tmp_path / 'step')).run()
+  loop.Trainer(config(3), str(tmp_path / 'whole')).run()
   rows, lines = record(tmp_path / 'whole')
   check_same_episodes((rows, lines), record(tmp_path / 'step'))
   assert {line['role'] for line in lines} == {0, 1}
-  loop.Trainer(rallies(2), str(tmp_path / 'parts')).run()
-  train_delayed(rallies(3), tmp_path / 'parts', delayed_calls, 1)
+  loop.Trainer(config(2), str(tmp_path / 'parts')).run()
+  train_delayed(config(3), tmp_path / 'parts', delayed_calls, 1)
   known, others = record(tmp_path / 'parts')
   assert lines == others and timeless(rows) == timeless(known)
 

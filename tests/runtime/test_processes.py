@@ -265,12 +265,24 @@ def rounds_in_slots(launch, folder, *arguments):
   ]
 
 
+FEW = '--slots=4 --cache_tokens=128'  # places for four rows
+
+
 @pytest.mark.parametrize(
   ('orders', 'more'),
   [
     (3, '--slots=8'),
+    (3, '--asking'),
+    (3, f'{FEW} --host_tokens=128'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
+    pytest.param(6, '--asking', marks=pytest.mark.slow),
+    pytest.param(12, f'{FEW} --host_tokens=64', marks=pytest.mark.slow),
+    # Each step has collectives between the processes.
+    pytest.param(1, '--tensor', marks=pytest.mark.slow),
+    pytest.param(
+      1, f'--tensor {FEW} --host_tokens=128', marks=pytest.mark.slow
+    ),
   ],
 )
 def test_slow_calls_of_one_process_change_nothing(
@@ -278,23 +290,29 @@ def test_slow_calls_of_one_process_change_nothing(
 ):
   """E2 as one process, E0 among seeded orders; a call is of one process only.
 
-  16 rows, also with fewer slots; calls of process 1 take 30 times as long.
+  16 rows, also with fewer slots, partners that are asked, places in the cache
+  for four rows, or rows that are on both devices; calls of process 1 take 30
+  times as long.
   """
-  found = rounds_in_slots(
-    launch, tmp_path, f'--orders={orders}', '--slow=1', more
-  )
+  arguments = f'--orders={orders} --slow=1 {more}'.split()
+  found = rounds_in_slots(launch, tmp_path, *arguments)
   first, _, by_one = found
   assert [len(rounds) for rounds in found] == [orders] * 3
   for mine, other, whole in zip(*found, strict=True):
     assert mine['tokens'] == other['tokens'] == whole['tokens']
     assert mine['outcomes'] == other['outcomes'] == whole['outcomes']
+    assert mine['questions'] == other['questions'] == whole['questions']
     assert mine['log_probs'] == other['log_probs'] == first[0]['log_probs']
     assert mine['sum'] == pytest.approx(whole['sum'], rel=1e-5)
     assert sorted(mine['made'] + other['made']) == whole['made']
     assert min(len(mine['made']), len(other['made'])) > 8
+    moved = mine['on_host'], other['on_host'], whole['on_host']
+    assert moved[0] == moved[1] <= 128
+    assert {x > 0 for x in moved} == {'host_tokens' in more}
   assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
     tuple(map(str, first[0]['outcomes']))
   }
+  assert all(bool(one['questions']) == (more == '--asking') for one in by_one)
 
 
 def test_rows_of_two_devices_wait_on_the_host(launch, tmp_path):
@@ -514,6 +532,12 @@ def record(workdir):
   [
     (),
     ('--set=rollout.staleness=1',),
+    # Six rows of each batch have places.
+    (
+      '--set=rollout.staleness=1',
+      '--set=rollout.cache_tokens=480',
+      '--set=rollout.host_cache_tokens=320',
+    ),
     (
       '--set=rollout.staleness=1',
       '--set=rollout.max_rounds=2',
@@ -571,17 +595,6 @@ def test_runs_in_slots_that_are_killed_continue(launch, tmp_path, order):
   assert found == expected
   (mine, _), (other, _) = arrays(parts), arrays(whole)
   jax.tree.map(np.testing.assert_array_equal, mine, other)
-
-
-def test_rows_on_devices_of_several_processes_are_refused(launch, tmp_path):
-  """Before anything is compiled, with the axes of the mesh."""
-  command = in_slots(tmp_path, '--set=mesh.tensor=2')
-  job = launch(tmp_path, command, num_processes=2, devices=1)
-  assert 0 not in job.wait()
-  text = "rollout.episodes = 'slots' in 2 processes"
-  for process in (0, 1):
-    assert text in job.output(process), job.tails()
-    assert 'mesh.tensor = 2' in job.output(process)
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
 REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
 EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
+IN_STEP = 'rl_jax.episodes.lockstep:LockstepRunner'
 SLOTS = 'rl_jax.episodes.slot_runner'
 ENGINE = 'rl_jax.decoding.slot_engine:RunningSlots'
 # Of a process: the calls of `ask` that open the first prompts of training, and
@@ -170,9 +171,9 @@ def _turns() -> list[tuple]:
     *((line, number, 'half') for number in (7, 42, 61)),
     (used, 43, 'after'),
     (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
-    (f'{EPISODES}._act', 2, 'after'),
-    (f'{EPISODES}._observations', 2, 'before'),
-    (f'{EPISODES}._observations', 3, 'after'),
+    (f'{IN_STEP}._act', 2, 'after'),
+    (f'{IN_STEP}._observations', 2, 'before'),
+    (f'{IN_STEP}._observations', 3, 'after'),
     (f'{EPISODES}._finished', 1, 'before'),
     (f'{EPISODES}._finished', 2, 'after'),
   ]

@@ -229,10 +229,18 @@ def test_a_stateless_step_is_repeated_by_no_process(
   assert how == [None, 'reset', 'continued', 'continued', 'continued']
 
 
-def test_a_slow_call_of_a_pure_tool_is_made_once_more(bad, tmp_path):
-  """The second one answers; the first one is never waited for."""
-  task = bad.Stateless(pure=True)
-  with SessionPool(task, 3, 300.0) as pool:
+@pytest.mark.parametrize(
+  ('workers', 'count'), [('process', 3), ('thread', 1), ('thread', 2)]
+)
+def test_a_slow_call_of_a_pure_tool_is_made_once_more(
+  bad, tmp_path, workers, count
+):
+  """The second one answers; the first one is never waited for.
+
+  The episode knows of one of them only, also where both are of one process.
+  """
+  task = bad.Stateless(pure=True, workers=workers)
+  with SessionPool(task, count, 300.0) as pool:
     played = Played(pool, task, 2)
     for turn in range(6):
       assert played.step({0: f'a{turn}', 1: f'b{turn}'}) == ['ok'] * 2
@@ -240,8 +248,24 @@ def test_a_slow_call_of_a_pure_tool_is_made_once_more(bad, tmp_path):
     assert played.step({0: action, 1: 'b'}) == ['ok'] * 2
     assert played.texts(0)[-1] == 'slow\n'
     assert pool.made_again()['hedged'] >= 1
-    assert played.step({0: 'c', 1: 'c'}) == ['ok'] * 2
+    for turn in range(8, 10):
+      assert played.step({0: 'c', 1: 'c'}) == ['ok'] * 2
+      steps = [one[-1]['info']['steps'] for one in played.said[:2]]
+      assert steps == [turn, turn]
     assert pool.counts()['unequal'] == 0
+
+
+@pytest.mark.parametrize('workers', ['process', 'thread'])
+def test_a_second_call_keeps_the_limit_of_its_kind(bad, tmp_path, workers):
+  """A server that serves one call at a time is not asked twice."""
+  task = bad.Stateless(pure=True, workers=workers)
+  with SessionPool(task, 3, 300.0, limits={'step': 1}) as pool:
+    played = Played(pool, task, 1)
+    for turn in range(10):
+      assert played.step({0: f'a{turn}'}) == ['ok']
+    before = pool.made_again()['hedged']
+    assert played.step({0: f'slow {tmp_path}/flag 2'}) == ['ok']
+    assert pool.made_again()['hedged'] == before == 0
 
 
 def test_a_tool_that_is_not_pure_is_named(bad, caplog):

@@ -21,6 +21,16 @@ def test_the_text_answers_by_hand():
   assert len(hinted.prompt) == 20
 
 
+def test_a_text_of_few_keys():
+  """Texts and queries have the first digits only."""
+  task = RuleTexts(keys=4)
+  hinted = [task.hinted(task.example('train', n)) for n in range(40)]
+  assert {len(x.prompt) for x in hinted} == {12}
+  assert set(''.join(x.prompt for x in hinted)) & set('01234567') == set('0123')
+  with pytest.raises(ValueError, match='keys = 9'):
+    RuleTexts(keys=9)
+
+
 def test_one_text_holds_for_all_prompts():
   rules = [TASK.example(split, 5).meta['rules'] for split in ('train', 'test')]
   assert rules[0] == rules[1] == TASK.rules()

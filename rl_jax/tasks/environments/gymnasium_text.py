@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import os
 import re
 import string
 from typing import Any
@@ -23,7 +24,8 @@ REWARD = 'reward'  # the component that is the environment's own reward
 # Of the solution: long enough for the toy grids, and a shorter way is better.
 _STEPS, _DISCOUNT = 500, 0.99
 # Environments of episodes that have ended, by how they are made: `reset` with a
-# seed begins again, and making one may take as long as an episode.
+# seed begins again, and making one may take as long as an episode. One that was
+# made before a fork may share its pipes with other processes and is not used.
 _IDLE: dict[tuple[Any, ...], list[Any]] = collections.defaultdict(list)
 # state -> action -> (probability, next state, reward, whether it ends) each.
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
@@ -114,7 +116,8 @@ class GymnasiumEpisode(Environment):
     gymnasium = _package()
     mode = 'ansi' if task.shown == 'ansi' else None
     self._task = task
-    self._idle = _IDLE[gymnasium, task.name, mode, repr(task.options)]
+    how = gymnasium, task.name, mode, repr(task.options)
+    self._idle = _IDLE[*how, os.getpid()]
     self._env = self._idle.pop() if self._idle else _made(gymnasium, task, mode)
     self._fails = True  # as long as a call has not returned
     space, kinds = self._env.action_space, gymnasium.spaces

@@ -82,6 +82,8 @@ def tool(command: str, name: str) -> Callable[..., str]:
     inspect.Signature(parameters)
   )
   call.__annotations__ = {one.name: one.annotation for one in parameters}
+  # Before a turn: its seconds are for what the server does.
+  tool_functions.starts(call, lambda: _server(command, os.getpid()))
   return call
 
 

@@ -26,6 +26,9 @@ _ARGUMENT = re.compile(r'^\s*\*{0,2}(\w+)(?: \([^)]*\))?:\s+(\S.*)$')
 
 
 _END = contextvars.ContextVar('end of the calls of a turn', default=math.inf)
+_BEGINS: dict[
+  Callable, Callable[[], Any]
+] = {}  # what tools start, see `starts`
 
 
 @contextlib.contextmanager
@@ -41,6 +44,21 @@ def limited(seconds: float) -> Generator[None, None, None]:
 def time_left(most: float = math.inf) -> float:
   """Seconds that a tool may take, at most `most`; 0 if there are none left."""
   return max(0.0, min(most, _END.get() - time.monotonic()))
+
+
+def starts(function: Callable, begin: Callable[[], Any]) -> None:
+  """Notes what calls of a tool need in their process.
+
+  begin: is called before the turns of each episode, and does nothing once it
+  has done its work there. What it raises ends the episode.
+  """
+  _BEGINS[function] = begin
+
+
+def start(function: Callable) -> None:
+  """Starts what calls of a tool need in this process."""
+  if function in _BEGINS:
+    _BEGINS[function]()
 
 
 class ToolError(ValueError):

@@ -1,8 +1,11 @@
 """Environments of the package `verifiers`, whose rollouts are coroutines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+import contextlib
 import dataclasses
 import functools
+import os
+import signal
 import string
 import types
 from typing import Any
@@ -15,6 +18,7 @@ from rl_jax.tasks.environments.base import EnvironmentTask, Reply
 from rl_jax.tasks.environments.program import Conversation, Policy, Waiting
 
 _ROW = 'row'  # in Example.meta: of the environment's dataset
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,10 +34,11 @@ class Verifiers(EnvironmentTask):
     Verifiers(environment='my_environment.py:environment')
 
   environment: 'PATH.py:NAME', 'MODULE:NAME' or a function () -> an environment
-    with `rollout(input, client, model, sampling_args)`. Each process has one,
-    and its rollouts share an event loop. Requests of the environment are turns
-    of the policy, whose messages follow those of the request before; a limit or
-    a temperature that the environment asks for changes nothing.
+    with `rollout(input, client, model, sampling_args)`. Each process makes one
+    before its first rollout, and rollouts share an event loop. Requests of the
+    environment are turns of the policy, whose messages follow those of the
+    request before; a limit or a temperature that the environment asks for
+    changes nothing.
   solved: the reward from which on an episode counts as solved.
   alphabet: for a character tokenizer.
 
@@ -99,7 +104,10 @@ class Verifiers(EnvironmentTask):
     )
 
   def prepare(self) -> None:
-    """Makes the environment once, before workers are forked."""
+    """Makes the environment once before workers are forked.
+
+    So what it imports is there, and what it lacks is said at start.
+    """
     _made(self.environment)
 
   def make(self, example: Example) -> Any:
@@ -108,10 +116,35 @@ class Verifiers(EnvironmentTask):
     return Waiting(rollout, _Talk(self, example))
 
 
-@functools.cache
 def _made(reference):
-  """The environment of this process."""
-  return user_modules.resolve(reference)()
+  """The environment of this process.
+
+  One that was made before a fork would share its pipes with other processes, as
+  those of a rubric that computes in processes.
+  """
+  return _made_by(reference, os.getpid())
+
+
+@functools.cache
+def _made_by(reference, process):
+  del process
+  with _own_signals():
+    return user_modules.resolve(reference)()
+
+
+@contextlib.contextmanager
+def _own_signals() -> Generator[None]:
+  """Lets signals do what they did before.
+
+  Environments of the package end the process, which is to save its run.
+  """
+  known = {one: signal.getsignal(one) for one in _SIGNALS}
+  try:
+    yield
+  finally:
+    for one, handler in known.items():
+      if signal.getsignal(one) is not handler:
+        signal.signal(one, handler)
 
 
 async def _rollout(task, example, policy):

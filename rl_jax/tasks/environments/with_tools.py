@@ -65,7 +65,9 @@ class WithTools(Episodic):
     EnvironmentTask.
   turn_seconds: that all calls of a turn may take. 'python', 'sql' and tools of
     MCP end then, later calls are answered 'no time left'; a function of yours
-    cannot be ended (see verifier.on_turn_timeout).
+    cannot be ended (see verifier.on_turn_timeout). At most
+    verifier.timeout_seconds, which ends a turn in any case. What a tool starts
+    once in its process, as a server of MCP, does not count.
   stateless: whether no tool remembers anything from one call to the next, so
     that an episode continues in any process without making its calls again;
     null: if none is yours.
@@ -178,6 +180,7 @@ class WithTools(Episodic):
       global_random=self.workers == 'process',
       needs_workers=slow or inner.needs_workers,
       reward_seconds=seconds,
+      turn_seconds=self.turn_seconds if slow else 0.0,
       clusters=inner.clusters,
     )
 
@@ -274,6 +277,11 @@ class WithTools(Episodic):
     """One conversation about the example."""
     return Conversation(self, example)
 
+  def start_tools(self) -> None:
+    """Starts in this process what calls of the tools need."""
+    for function in self._tools.values():
+      tool_functions.start(function)
+
   @functools.cached_property
   def _tools(self) -> dict[str, Callable]:
     return {_name(one): self._function(one) for one in self.functions}
@@ -315,8 +323,9 @@ class Conversation(Environment):
     self._turns_with_calls = 0
 
   def reset(self, seed: int) -> Reply:
-    """The prompt says everything."""
+    """The prompt says everything; the tools start what they need."""
     del seed
+    self._task.start_tools()
     return Reply()
 
   def step(self, action: str) -> Reply:
@@ -330,6 +339,7 @@ class Conversation(Environment):
       self._heard(rules.no_call)
       return Reply(rules.no_call, rewards={CALLS: 0.0, COST: 0.0})
     self._turns_with_calls += 1
+    self._task.start_tools()  # in another process than that of the reset
     with tool_functions.limited(self._task.turn_seconds):
       texts = [rules.shown(self._result(call)) for call in calls]
     size = sum(map(len, texts))

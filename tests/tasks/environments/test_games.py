@@ -1,6 +1,7 @@
 """Gymnasium, TextArena, OpenSpiel: with the packages, stubs, or neither."""
 
 import dataclasses
+import os
 import sys
 
 import pytest
@@ -50,6 +51,26 @@ def test_an_episode_of_words(lines):
   assert found[4]['done'] and found[1]['action'] == 'right'
   unsolved = said(GymnasiumText(words=WORDS, solved=3.5), actions)
   assert unsolved[4]['rewards']['outcome'] == 0
+
+
+def test_an_environment_is_used_again_in_its_process_only(lines, monkeypatch):
+  """Workers are forks of the process that has made one to check it."""
+  task = GymnasiumText(words=WORDS)
+  example = task.example('train', 0)
+
+  def made():
+    episode = task.make(example)
+    episode.reset(0)
+    env = episode.unwrapped
+    episode.close()
+    return env
+
+  first = made()
+  assert made() is first
+  with monkeypatch.context() as patch:
+    patch.setattr(os, 'getpid', lambda: -1)
+    assert made() is not first
+  assert made() is first
 
 
 def test_actions_of_text_and_rendered_observations(lines):

@@ -52,6 +52,36 @@ def test_an_episode_is_a_session(client, workers):
   assert last.reply['rewards'] == {'outcome': 1.0, 'reward': 1.0}
 
 
+@pytest.mark.parametrize('said', ['seven', '77'])
+def test_an_action_that_the_server_refuses_is_answered(client, said):
+  """The policy cannot void its row; the session continues."""
+  task = OpenEnv(
+    client=client.connected,
+    action='guess',
+    observation='said',
+    invalid_reward=-0.5,
+  )
+  with SessionPool(task, 0) as pool:
+    _, refused, last = played(pool, task, [said, '7'])
+  assert refused.reply['observation'] == 'Invalid action.\nbetween 0 and 9'
+  assert refused.reply['rewards'] == {'outcome': 0.0, 'reward': -0.5}
+  assert 'Server error' in refused.reply['info']['refused']
+  assert last.reply['rewards'] == {'outcome': 0.0, 'reward': 1.0}
+
+
+def test_another_error_ends_the_episode(client):
+  task = OpenEnv(client=client.connected, action='guess', observation='said')
+  with SessionPool(task, 0) as pool:
+    _, found = played(pool, task, ['lost'])
+  assert found.kind == 'error' and 'SESSION_ERROR' in found.detail
+
+
+def test_the_prompt_comes_first(client):
+  task = OpenEnv(client=client.connected, prompt='Guess a number.')
+  assert task.example('train', 3).prompt == 'Guess a number.'
+  assert OpenEnv(client=client.connected).example('train', 3).prompt == ''
+
+
 def test_observations_are_json_without_a_field(client):
   with SessionPool(OpenEnv(client=client.connected, action='guess')) as pool:
     (first,) = played(pool, OpenEnv(client=client.connected), [])

@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import sys
 import threading
+import time
 import types
 
 import pytest
@@ -118,6 +119,43 @@ def test_a_server_ends_with_its_process(served):
   assert len(server._client.server.ended) == 1
 
 
+def test_the_start_of_a_server_is_no_part_of_a_turn(
+  served, tmp_path, monkeypatch
+):
+  """It starts at the reset, or before the turn in a process without one.
+
+  Its start takes longer than a turn may.
+  """
+  (tmp_path / 'my_mcp.py').write_text(
+    'from rl_jax.tasks.environments import mcp_tools\n'
+    'add = mcp_tools.tool("program", "add")\n'
+  )
+  reference = user_modules.reference(f'{tmp_path}/my_mcp.py:add')
+  own = WithTools(
+    task=Arithmetic(digits=1),
+    functions=(reference,),
+    shown='text',
+    turn_seconds=0.2,
+  )
+  call = '<tool_call>{"name": "add", "arguments": {"a": 5}}'
+  begun, start = [], mcp_tools._Server
+
+  def slow(command):
+    begun.append(command)
+    time.sleep(0.3)
+    return start(command)
+
+  monkeypatch.setattr(mcp_tools, '_Server', slow)
+  mcp_tools._started.cache_clear()
+  episode = own.make(own.example('train', 0))
+  episode.reset(0)
+  assert begun == ['program']
+  assert "add [('a', 5)]" in episode.step(call).observation
+  mcp_tools._started.cache_clear()  # as in another process
+  assert "add [('a', 5)]" in episode.step(call).observation
+  assert begun == 2 * ['program']
+
+
 def test_a_real_server_that_ends_is_quoted(tmp_path):
   """Before the first call, and in one."""
   pytest.importorskip('mcp', reason="needs the extra 'mcp'")
@@ -150,7 +188,7 @@ def test_a_real_server(tmp_path):
   )
   example = own.example('train', 0)
   call = '<tool_call>{"name": "add", "arguments": {"a": 5}}'
-  with SessionPool(own, 1) as pool:
+  with SessionPool(own, 1, 60.0) as pool:
     for number in range(2):  # the server outlives the episodes of a round
       for actions in ((), (call,), (call, '7')):
         request = Request((number, 0), example, 0, actions)

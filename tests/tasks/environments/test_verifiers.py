@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -105,6 +106,22 @@ def test_splits_are_rows_of_the_two_data_sets(rollouts):
   assert task.example('train', 3).answer == '6'
   assert task.example('validation', 1).answer == '3'
   assert task.example('test', 1).answer == '5'
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+def test_each_process_makes_its_environment(rollouts, workers):
+  """Rubrics may have pipes, which processes cannot share."""
+  task = Verifiers(environment=rollouts.of_its_process)
+  task.prepare()
+  *_, last = played(task, ['3'], workers)
+  assert last.reply['rewards']['outcome'] == 1.0
+
+
+def test_signals_still_stop_the_run(rollouts):
+  before = [signal.getsignal(x) for x in (signal.SIGINT, signal.SIGTERM)]
+  Verifiers(environment=rollouts.with_signals).prepare()
+  found = [signal.getsignal(x) for x in (signal.SIGINT, signal.SIGTERM)]
+  assert found == before
 
 
 def test_tools_of_the_api_are_refused(monkeypatch):
