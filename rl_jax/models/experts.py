@@ -84,9 +84,7 @@ def _cast(cfg: Any, name: str, weight: Array, dtype: Any) -> Array:
 
 def route(cfg: Any, x_MD: Array, router_DE: Array) -> tuple[Array, Array]:
   """The k experts of each token and their gates, both [M, k]; float32 gates."""
-  gate_Mk, expert_Mk = lax.top_k(
-    _probabilities(x_MD, router_DE), cfg.experts_per_token
-  )
+  gate_Mk, expert_Mk = _largest(cfg, _probabilities(x_MD, router_DE))
   if cfg.normalized_gates:
     gate_Mk = gate_Mk / gate_Mk.sum(axis=-1, keepdims=True)
   return expert_Mk, gate_Mk
@@ -102,6 +100,27 @@ def routing(cfg: Any, h: Array, router_DE: Array) -> Array:
   taken_ME = jax.nn.one_hot(expert_Mk, cfg.num_experts).sum(axis=1)
   both = jnp.concatenate([p, taken_ME], axis=-1)
   return both.reshape(*h.shape[:-1], 2 * cfg.num_experts)
+
+
+def _largest(cfg: Any, p_ME: Array) -> tuple[Array, Array]:
+  """The k largest of each row and their places, the first of equal ones first.
+
+  XLA sorts all of a row. For a GPU a sort is much to compile, in every layer of
+  a decoding program again, so few rows compare their numbers in pairs there.
+  """
+  tokens, k = len(p_ME), cfg.experts_per_token
+  few = tokens * k <= ragged_products.MOST_COMPARED
+  if cfg.platform.name != 'cuda' or not few:
+    return lax.top_k(p_ME, k)
+  expert_E = jnp.arange(cfg.num_experts, dtype=jnp.int32)
+  one_MEE, other_MEE = p_ME[:, :, None], p_ME[:, None]
+  # NaN is neither, and is in the order of the experts, too.
+  earlier_1EE = (expert_E[None] < expert_E[:, None])[None]
+  before_MEE = (other_MEE > one_MEE) | (earlier_1EE & ~(other_MEE < one_MEE))
+  place_ME = before_MEE.sum(axis=2, dtype=jnp.int32)
+  here_MkE = place_ME[:, None] == jnp.arange(k)[None, :, None]
+  gate_Mk = jnp.where(here_MkE, p_ME[:, None], 0).sum(axis=2)
+  return gate_Mk, jnp.where(here_MkE, expert_E[None, None], 0).sum(axis=2)
 
 
 def _probabilities(x_MD, router_DE) -> Array:

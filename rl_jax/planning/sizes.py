@@ -439,9 +439,10 @@ class Sizes:
     if self._on_tpu:
       return self._scratch_on_tpu(logits)
     before = self.policies * self._passing_prompts()
-    if not self.episodes:  # the table of tokens is not gathered yet
-      before -= self.policies * self.table() + self.cache()
-    return max(logits, before)
+    if self.episodes:  # the cache of fewer rows is not there yet
+      return max(logits, before - self._cache_of_fewer())
+    # Nor are the table of tokens, as it is gathered, and any cache.
+    return max(logits, before - self.policies * self.table() - self.cache())
 
   def _scratch_on_tpu(self, logits: int) -> int:
     """Returns the same of programs for TPU, with the gaps between buffers.

@@ -4,14 +4,16 @@ Nothing is executed; tests/models/test_decode_attention.py has the numbers.
 """
 
 import dataclasses
+import math
 import re
 
 import jax
 from jax.sharding import SingleDeviceSharding
 import pytest
 
-from configs.worlds import bandit
+from configs.worlds import bandit, keydoor
 from rl_jax import decoding
+from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import ModelConfig
 from rl_jax.models.source import ModelSource
 from rl_jax.planning import abstract_run
@@ -53,13 +55,18 @@ def generate(toy, target, axes, shape=MODEL, **fields):
     ),
     mesh=mesh_lib.MeshConfig(**sizes),
   )
+  return compiled(target, config, 'generate')
+
+
+def compiled(target, config, stage):
+  """The text of a compiled program."""
   target = Target.parse(target)
   mesh = mesh_lib.make_mesh(config.mesh, list(target.devices()))
   model = policy_lib.planned_model(
     config.model, config.task, target.platform, config.mesh.sequence
   )
   run = abstract_run.AbstractRun(config, model, mesh)
-  return run.lower()['generate'].compile().as_text() or ''
+  return run.lower()[stage].compile().as_text() or ''
 
 
 def loops(text):
@@ -95,6 +102,37 @@ def test_kernels_attend_and_no_cache_is_copied(toy, target, axes):
       body,
     )
     assert copied == []
+
+
+def test_observations_are_fed_without_a_copy_of_a_layer_on_tpu(toy):
+  """Their tokens are written by comparisons; a scatter turned keys and values.
+
+  Between programs and their loops the cache of all layers is turned once.
+  """
+  config = keydoor.get_config(toy.get_method('grpo'))
+  turns = TurnConfig(max_turns=4, max_turn_tokens=16, max_observation_tokens=32)
+  rollout = dataclasses.replace(
+    config.rollout,
+    num_prompts=16,
+    group_size=4,
+    max_prompt_tokens=16,
+    max_response_tokens=TOKENS,
+    turns=turns,
+  )
+  config = dataclasses.replace(
+    config,
+    model=ModelSource(config=MODEL),
+    rollout=rollout,
+    mesh=mesh_lib.MeshConfig(fsdp=4),
+    update=dataclasses.replace(config.update, minibatch_prompts=16),
+    evaluation=dataclasses.replace(config.evaluation, every=0),
+  )
+  text = compiled('tpu:v5e:2x2', config, 'turn')
+  shapes = re.findall(r'copy\S* = bf16\[([\d,]+)\]', text)
+  copied = [math.prod(map(int, shape.split(','))) for shape in shapes]
+  # Keys of one layer, of 16 rows on each device.
+  assert 16 * MODEL.num_kv_heads * MODEL.head_size * TOKENS not in copied
+  assert not re.findall(r'bf16\[\S* scatter\(', text)
 
 
 @pytest.mark.parametrize('target', TARGETS)

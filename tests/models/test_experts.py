@@ -134,6 +134,29 @@ def test_a_token_depends_on_no_other():
     np.testing.assert_array_equal(alone[1, 0], alone[2, 4])
 
 
+@pytest.mark.parametrize('bad', [0.0, np.nan])
+def test_few_rows_compare_their_experts_in_pairs_on_gpu(bad):
+  """E0: the experts of a sort with their gates, and the gradient of these.
+
+  Two experts are equal for all tokens, and a token has the number `bad`.
+  """
+  rng = np.random.default_rng(3)
+  router = rng.normal(size=(CFG.width, CFG.num_experts)).astype(np.float32)
+  router[:, 2] = router[:, 0]
+  x = rng.normal(size=(7, CFG.width)).astype(np.float32)
+  x[1, 3] = bad
+  on_gpu = dataclasses.replace(CFG, platform=Platform('cuda', (9, 0)))
+
+  def gates(router, cfg):
+    expert_Mk, gate_Mk = experts.route(cfg, jnp.asarray(x), router)
+    weight_Mk = jnp.cos(jnp.arange(gate_Mk.size)).reshape(gate_Mk.shape)
+    return (gate_Mk * weight_Mk).sum(), (expert_Mk, gate_Mk)
+
+  gradient = jax.grad(gates, has_aux=True)
+  found, wanted = gradient(router, on_gpu), gradient(router, CFG)
+  jax.tree.map(np.testing.assert_array_equal, found, wanted)
+
+
 def test_one_expert_is_a_dense_mlp():
   """E1: with one expert, which has gate 1."""
   cfg = dataclasses.replace(

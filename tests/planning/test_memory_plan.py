@@ -475,6 +475,23 @@ def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
   assert held == pytest.approx(1.04 * wanted, rel=1e-3)
 
 
+def test_prompts_of_episodes_come_before_the_cache_of_fewer_rows(toy):
+  """By hand, on a GPU: beside them are the prompts and all rows, 1,024 places.
+
+  The batch narrows to 32 of its 128 rows, of 80 places each, in later turns.
+  """
+  config = make_episodes(toy)
+  wide = dataclasses.replace(config.rollout, max_prompt_tokens=1024)
+  config = dataclasses.replace(config, rollout=wide)
+  token = 2 * SMALL.num_layers * 2 * 16
+  numbers = 2 * 64 + 2 * 128 + (4 + 4) * 16 + token
+  found = plan(config, on_gpu(vocab_size=20))
+  places = 16 * 1024 + 128 * 80
+  wanted = 2 * (16 * 1024 * numbers + places * token)
+  assert found.cache == 2 * (places + 32 * 80) * token
+  assert found.cache + found.scratch == wanted
+
+
 def test_tpus_pad_heads_and_turn_logits(toy):
   """By hand: heads of 16 lie in 128 numbers; logits in two layouts, before the
   16 rows to which the batch narrows have their cache.
