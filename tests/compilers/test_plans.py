@@ -17,6 +17,7 @@ from rl_jax.planning import abstract_run, memory_plan, programs
 from rl_jax.planning.targets import Target
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runtime import mesh as mesh_lib
+from tests.compilers import tpu_memory
 
 pytestmark = pytest.mark.compilers
 
@@ -75,31 +76,43 @@ SAMPLED = {
 }
 
 
-def measured(target, case, stage):
-  """(bytes by plan, bytes by compiler) of a model with four layers."""
+def few_layers(case):
+  """The configuration of a case: a model with four layers, split over fsdp."""
   preset, method, sets, fields = case
   config = configuration.build(CONFIG, method, ('evaluation.every=0', *sets))
   model = dataclasses.replace(presets.PRESETS[preset], num_layers=4)
   source = dataclasses.replace(config.model, config=model, **fields)
   axes = mesh_lib.MeshConfig(data=1, fsdp=config.mesh.fsdp)
-  config = dataclasses.replace(config, model=source, mesh=axes)
-  return bytes_of(target, config, stage)
+  return dataclasses.replace(config, model=source, mesh=axes)
 
 
 def bytes_of(target, config, stage):
   """(bytes by plan, bytes by compiler) beside what is kept."""
-  accelerators = Target.parse(target)
-  model = policy_lib.planned_model(
-    config.model, config.task, accelerators.platform
+  model = planned_model(target, config)
+  plan = memory_plan.estimate(
+    config, model, mesh_lib.abstract_mesh(config.mesh)
   )
-  count = config.mesh.fsdp * config.mesh.tensor
-  mesh = mesh_lib.make_mesh(config.mesh, accelerators.devices()[:count])
-  plan = memory_plan.estimate(config, model, mesh)
-  lowered = abstract_run.AbstractRun(config, model, mesh).lower()[stage]
-  program = programs.compiled(
-    lowered, devices=count, platform=model.platform.name
-  )
-  return getattr(plan, stage) - plan.kept, program.temporaries
+  if model.platform.name == 'tpu':
+    found = tpu_memory.temporaries(config, model, target, stage)
+  else:
+    found = compiled_to_the_end(target, config, stage)
+  return getattr(plan, stage) - plan.kept, found
+
+
+def planned_model(target, config):
+  """The policy on the devices of a target."""
+  platform = Target.parse(target).platform
+  return policy_lib.planned_model(config.model, config.task, platform)
+
+
+def compiled_to_the_end(target, config, stage):
+  """Bytes of temporaries of a program that is compiled to its end."""
+  model = planned_model(target, config)
+  return programs.compiled(
+    tpu_memory.lowered(config, model, target, stage),
+    devices=config.mesh.fsdp * config.mesh.tensor,
+    platform=model.platform.name,
+  ).temporaries
 
 
 def of_episodes(toy, target, rows, **fields):
@@ -160,14 +173,16 @@ def compare(name, target, planned, compiled):
 @pytest.mark.parametrize('name', CASES)
 def test_the_plan_of_an_update_is_within_a_tenth(target, name):
   """Temporary memory: gradients, activations, one layer or logits."""
-  compare(name, target, *measured(target, CASES[name], 'update'))
+  config = few_layers(CASES[name])
+  compare(name, target, *bytes_of(target, config, 'update'))
 
 
 @pytest.mark.parametrize('target', [H100, V5E])
 @pytest.mark.parametrize('name', SAMPLED)
 def test_the_plan_of_sampling_is_within_a_tenth(target, name):
   """Temporary memory: weights in the compute dtype, cache, logits, prompts."""
-  compare(name, target, *measured(target, SAMPLED[name], 'generate'))
+  config = few_layers(SAMPLED[name])
+  compare(name, target, *bytes_of(target, config, 'generate'))
 
 
 @pytest.mark.parametrize('target', [H100, V5E])
