@@ -35,7 +35,6 @@ from rl_jax.verification.sessions import SessionPool
 N, G, P, T = 4, 4, 16, 32
 TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 NAMES = ('response_BT', 'kind_BT', 'length_B', 'turn_BT', 'context_BT')
-SLOW = 30.0  # times as long as the calls of other processes
 
 
 class Rounds:
@@ -97,7 +96,8 @@ class Rounds:
   def play(self, seed, slow):
     """Returns the line of a round; slow: the process with slow calls, or -1."""
     with jax.set_mesh(self.mesh), jax.transfer_guard('disallow'):
-      return self._play(seed, SLOW if slow == processes.index() else 1.0)
+      times = flags.FLAGS.times if slow == processes.index() else 1.0
+      return self._play(seed, times)
 
   def _play(self, seed, factor):
     pool = SessionPool(self.task, 0)
@@ -181,6 +181,7 @@ if __name__ == '__main__':
   process_flags.define_flags()
   flags.DEFINE_integer('orders', 1, 'Rounds, each with its own order.')
   flags.DEFINE_integer('slow', -1, 'The process whose calls are slow.')
+  flags.DEFINE_float('times', 30.0, 'As long as others its calls take.')
   flags.DEFINE_bool('game', False, 'Games of two players.')
   flags.DEFINE_bool('tensor', False, 'Each row is on both devices.')
   flags.DEFINE_bool('asking', False, 'Environments that ask a partner.')

@@ -8,7 +8,7 @@ iterations of PPO on both kinds, of which the easy ones only have the reward of
 the outcome. `outcomes` is the same PPO with process rewards of weight 0.
 Command: python -m experiments.pipeline --pipeline=easy_to_hard
   --workdir=runs/easy_to_hard
-Cost: about five minutes of a CPU core.
+Cost: about three minutes of a CPU core.
 Claims: of 8 samples on a hard prompt the one with the best score is right more
   often than a drawn one, by the least and by the product of its steps; more
   samples on hard prompts are right with process rewards than with `outcomes`.

@@ -7,7 +7,7 @@ answers, it learns 40 iterations on queries without the text: by GRPO with 8
 samples, and with 4 samples of the query beside 4 after the text.
 Command: python -m experiments.pipeline --pipeline=policy_rollout
   --workdir=runs/policy_rollout
-Cost: about six minutes of a CPU core.
+Cost: about four minutes of a CPU core.
 Claims: without the text samples are right more often after PolicyRollout than
   after GRPO, from either start; and after both stages than after one.
 Expected: see experiments/papers/worlds/README.md.

@@ -6,7 +6,7 @@ in the answer, then 25 iterations of GRPO with half of the reward for the answer
 and half for the form. `none` has neither a behaviour nor a reward for the form.
 Command: python -m experiments.pipeline --pipeline=prior_prompts
   --workdir=runs/prior_prompts
-Cost: about six minutes of a CPU core.
+Cost: about four minutes of a CPU core.
 Claims: with `examples` the share of right samples is the highest, and of the
   five their responses are the shortest; every behaviour is above `none`.
 Expected: see experiments/papers/worlds/README.md.

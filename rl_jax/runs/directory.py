@@ -30,6 +30,7 @@ FREE = (
   'model.remat:',
   'model.attention:',
   'rollout.cache_tokens:',
+  'rollout.host_cache_tokens:',
   'rollout.parts:',
   'rollout.slots:',
   'stopping.',

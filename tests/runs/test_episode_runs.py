@@ -405,11 +405,13 @@ def test_a_run_across_updates_continues(across, tmp_path, record, first):
 
 
 def test_rows_of_a_run_wait_on_the_host(tmp_path, record):
-  """E0: across updates, 4 of 8 rows have places, and it continues."""
+  """E0: across updates, 4 of 8 rows have places; it continues with other room
+  on the host."""
   changes = {'staleness': 1, 'slots': 4}
   loop.Trainer(slots_config(3, **changes), str(tmp_path / 'whole')).run()
-  changes |= {'cache_tokens': 4 * 22, 'host_cache_tokens': 4 * 22}
+  changes['cache_tokens'] = 4 * 22
   for iterations in (2, 3):
+    changes['host_cache_tokens'] = 22 * (iterations + 1)
     config = slots_config(iterations, **changes)
     trainer = loop.Trainer(config, str(tmp_path / 'host'))
     trainer.run()

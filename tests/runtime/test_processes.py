@@ -272,7 +272,7 @@ FEW = '--slots=4 --cache_tokens=128'  # places for four rows
   ('orders', 'more'),
   [
     (3, '--slots=8'),
-    (3, '--asking'),
+    (3, '--asking --times=5'),
     (3, f'{FEW} --host_tokens=128'),
     pytest.param(3, '--game', marks=pytest.mark.slow),
     pytest.param(20, '--slots=16', marks=pytest.mark.slow),
@@ -312,7 +312,7 @@ def test_slow_calls_of_one_process_change_nothing(
   assert {tuple(map(str, one['outcomes'])) for one in by_one} == {
     tuple(map(str, first[0]['outcomes']))
   }
-  assert all(bool(one['questions']) == (more == '--asking') for one in by_one)
+  assert all(bool(one['questions']) == ('asking' in more) for one in by_one)
 
 
 def test_rows_of_two_devices_wait_on_the_host(launch, tmp_path):
