@@ -7,7 +7,7 @@ digits and learn 40 iterations from the scores of their groups: by the judge
 before GRPO (`by_taught`), after it (`by_trained`), and by the rule (`by_rule`).
 Command: python -m experiments.pipeline --pipeline=reward_anything
   --workdir=runs/reward_anything
-Cost: about eight minutes of a CPU core; not measured but for the judge's start.
+Cost: about four minutes of a CPU core.
 Claims: after GRPO the judge orders more lists without a fault than before,
   under principles that it has seen and under those that it has not; the texts
   of `by_trained` meet their principles more often than those of `by_taught`.
