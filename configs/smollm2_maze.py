@@ -10,7 +10,7 @@ has up to six moves; a turn that is not a move costs as much as one into a wall.
 The same with moves that take their time:
 --set=task.client=configs.smollm2_maze:slow_client.
 
-Needs the package openenv-core.
+Needs the extra `openenv`.
 Cost and expected numbers: docs/performance.md.
 """
 
