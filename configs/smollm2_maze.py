@@ -6,11 +6,11 @@
 
 The first command is of a clone of https://github.com/meta-pytorch/OpenEnv; in
 that file `max_concurrent_envs` is to be the number of rows at least. An episode
-has up to six moves; a turn that is not a number is answered with what is wrong.
+has up to six moves; a turn that is not a move costs as much as one into a wall.
 The same with moves that take their time:
 --set=task.client=configs.smollm2_maze:slow_client.
 
-Needs the package openenv-core.
+Needs the extra `openenv`.
 Cost and expected numbers: docs/performance.md.
 """
 

@@ -236,6 +236,15 @@ class Unloadable(Misbehaving):
 
 
 @dataclasses.dataclass(frozen=True)
+class NeverLoaded(Misbehaving):
+  """Its library takes its time."""
+
+  def prepare(self):
+    """Called once, before any worker exists."""
+    time.sleep(300)
+
+
+@dataclasses.dataclass(frozen=True)
 class Modules(Misbehaving):
   """Reports whether a worker has imported JAX."""
 

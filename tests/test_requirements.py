@@ -71,7 +71,11 @@ def test_what_is_imported_is_declared():
   declared |= {n for lines in EXTRAS.values() for n in ranges(lines)}
   declared = {name.lower().replace('_', '-') for name in declared}
   # Where they are not installed.
-  owners = {'pyspiel': ['open_spiel'], 'aviary': ['fhaviary']}
+  owners = {
+    'pyspiel': ['open_spiel'],
+    'aviary': ['fhaviary'],
+    'openenv': ['openenv-core'],
+  }
   owners |= importlib.metadata.packages_distributions()
   ours = {'rl_jax', 'experiments', 'configs', *sys.stdlib_module_names}
   missing = {}

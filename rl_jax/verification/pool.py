@@ -144,7 +144,7 @@ class VerifierPool(WorkerPool):
     *,
     memory_limit_bytes: int | None = None,
     on_timeout: str = 'invalid',
-    start_timeout_seconds: float = 120.0,
+    start_timeout_seconds: float = processes.START_SECONDS,
     limits: Mapping[str, int] | None = None,
     rates: Mapping[str, float] | None = None,
   ):

@@ -16,6 +16,8 @@ from rl_jax import user_modules
 from rl_jax.verification import worker as worker_lib
 
 MOST = 256  # workers, where nobody has said
+# For a task's imports: large packages take minutes on a machine that is busy.
+START_SECONDS = 600.0
 _LOGGER = logging.getLogger(__name__)
 _START = (
   'import json, sys; sys.path[:] = json.loads(sys.argv[1]); '
@@ -117,6 +119,12 @@ class Crew:
         stdin.write(self._settings)
       with ours.makefile() as lines:
         message = json.loads(lines.readline() or '"it ended without a message"')
+    except TimeoutError:
+      self.close()
+      raise RuntimeError(
+        f'a verifier process has not loaded the task in {self._start_seconds} '
+        'seconds: its module, what that imports, and its method `prepare`'
+      ) from None
     except (OSError, ValueError) as error:
       message = f'it did not start: {error!r}'
     if message != 'ready':

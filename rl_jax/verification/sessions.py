@@ -85,7 +85,7 @@ class SessionPool(WorkerPool):
     timeout_seconds: float = 10.0,
     *,
     memory_limit_bytes: int | None = None,
-    start_timeout_seconds: float = 120.0,
+    start_timeout_seconds: float = processes.START_SECONDS,
     limits: Mapping[str, int] | None = None,
     rates: Mapping[str, float] | None = None,
   ):

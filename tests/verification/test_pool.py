@@ -302,6 +302,12 @@ def test_unloadable_tasks_are_errors_at_start_up(bad):
     VerifierPool(local(), 1)
 
 
+def test_a_task_that_takes_too_long_to_load_is_named(bad):
+  text = 'has not loaded the task in 0.5 seconds'
+  with pytest.raises(RuntimeError, match=text):
+    VerifierPool(bad.NeverLoaded(), 1, start_timeout_seconds=0.5)
+
+
 def test_a_task_without_reward_is_an_error_at_start_up():
   """Episodes have none; other objects are not tasks."""
   with pytest.raises(TypeError, match=r'no method reward\(example, response\)'):
