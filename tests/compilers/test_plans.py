@@ -169,6 +169,14 @@ def compare(name, target, planned, compiled):
   )
 
 
+def test_memory_on_tpu_is_known_before_the_code_is_made():
+  """A program that is compiled to its end has the same temporaries."""
+  config = few_layers(SAMPLED['kernel'])
+  _, found = bytes_of(V5E, config, 'generate')
+  whole = compiled_to_the_end(V5E, config, 'generate')
+  assert found == pytest.approx(whole, rel=1e-3)
+
+
 @pytest.mark.parametrize('target', [H100, V5E])
 @pytest.mark.parametrize('name', CASES)
 def test_the_plan_of_an_update_is_within_a_tenth(target, name):
