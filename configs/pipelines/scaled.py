@@ -5,8 +5,7 @@ From the start of *brief* SEED-GRPO, MinPRO, TW-GRPO, Guide-GRPO and EGPO train
 and GHPO, which nothing had judged here.
 Command: python -m experiments.pipeline --pipeline=scaled
   --workdir=runs/scaled
-Cost: about 13 minutes of a CPU core, of which the start takes eight; not
-  measured.
+Cost: about 13 minutes of a CPU core, of which the start takes eight.
 Claims: each is higher on samples with the scaled constants than with its own,
   and than `grpo`; GHPO is higher than `grpo`.
 Expected: see experiments/papers/worlds/README.md.
