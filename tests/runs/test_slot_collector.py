@@ -60,7 +60,7 @@ class FakeSlots:
       n = count or self._left[row]
       group, sample = divmod(row, G)
       place = self._traj.serial + group, sample, int(self._length[row])
-      seed = (*self._params, *place)
+      seed = (self._params['v'], *place)
       ids = np.random.default_rng(seed).integers(4, 11, n).tolist()
       self._length[row] += n
       found[row] = Result(ids, False, count is None)
@@ -127,7 +127,7 @@ class Run:
     made._repeat()
     self.collector, self.update, self.serial = made, 0, 0
     self.method = SimpleNamespace(group_filter=drops)
-    self.lagged = [((0,), 0)] * K
+    self.lagged = [({'v': 0}, 0)] * K
     self.batches, self.used = [], []
 
   def _start(self, prompt, mask, ids, serial, version):
@@ -154,9 +154,9 @@ class Run:
   def iterate(self, times):
     for _ in range(times):
       v, earlier, made = self.update, tuple(self.lagged), self.collector
-      self.lagged = [*self.lagged[1:], ((v,), 10 * v)]
+      self.lagged = [*self.lagged[1:], ({'v': v}, 10 * v)]
       made._drawing = Draw(
-        None, self.method, self.serial, 10 * v, (v,), earlier
+        None, self.method, self.serial, 10 * v, {'v': v}, earlier
       )
       if self.drops is None:
         (groups,), _, last = made._draw(None, None, None)

@@ -394,15 +394,16 @@ def small_in_miniature(folder):
 
 @pytest.mark.usefixtures('no_mesh_left')
 def test_the_small_scale_is_the_schedule_of_a_row(tmp_path):
-  """Its method and rollouts are those of the row; it starts and ends."""
+  """Its method and number of updates are those of the row; it runs."""
   run, small = small_in_miniature(tmp_path)
   row = recipe_lib.experiment('verl_baselines', 'ppo_0p5b')
   config = run.config
   config_lib.validate(config)
   assert config.method == row.method
-  for field in ('num_prompts', 'group_size', 'temperature'):
+  for field in ('group_size', 'temperature'):
     assert getattr(config.rollout, field) == getattr(row.rollout, field)
-  assert config.update.minibatch_prompts == row.update.minibatch_prompts
+  for one in (config, row):
+    assert one.rollout.num_prompts == 4 * one.update.minibatch_prompts
   assert config.model.critic == row.model.critic == 'own'
   assert config.optimizer.critic_multiplier == 10.0
   sweep_runs.execute(small, str(tmp_path))
