@@ -6,8 +6,7 @@ with a critic of its own layers and ten times the rate, of which the first four
 train the critic only.
 Command: python -m experiments.pipeline --pipeline=critic_first
   --workdir=runs/critic_first
-Cost: about 16 minutes of a CPU core, of which the start takes eight; not
-  measured.
+Cost: about 16 minutes of a CPU core, of which the start takes eight.
 Claims: each is higher with a critic that has learned first, on samples, and
   none of these is more than three points below `grpo`; DR-PO is above PPO.
 Expected: see experiments/papers/worlds/README.md.
