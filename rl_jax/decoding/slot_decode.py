@@ -90,8 +90,8 @@ class Drawn(NamedTuple):
 
 
 # What host and device tell each other in a call is one int32 array with a line
-# a slot, as each array costs a transfer. Its columns, before ids:
-# Of `feed`:
+# a slot, as each array costs a transfer. Its columns, before ids, are those of
+# `feed`, `sample` and results.
 _SAID = ('row', 'place', 'live', 'length', 'forget', 'inside')
 _CHOSEN = ('row', 'place', 'steps')  # of `sample`; no steps: it is not live
 _DRAWN = ('count', 'finished', 'going')  # of results

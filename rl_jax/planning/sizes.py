@@ -441,7 +441,7 @@ class Sizes:
     before = self.policies * self._passing_prompts()
     if self.episodes:  # the cache of fewer rows is not there yet
       return max(logits, before - self._cache_of_fewer())
-    # Nor are the table of tokens, as it is gathered, and any cache.
+    # The table of tokens is not gathered yet, and there is no cache.
     return max(logits, before - self.policies * self.table() - self.cache())
 
   def _scratch_on_tpu(self, logits: int) -> int:

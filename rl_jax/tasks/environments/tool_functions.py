@@ -26,9 +26,8 @@ _ARGUMENT = re.compile(r'^\s*\*{0,2}(\w+)(?: \([^)]*\))?:\s+(\S.*)$')
 
 
 _END = contextvars.ContextVar('end of the calls of a turn', default=math.inf)
-_BEGINS: dict[
-  Callable, Callable[[], Any]
-] = {}  # what tools start, see `starts`
+# What tools start, see `starts`.
+_BEGINS: dict[Callable, Callable[[], Any]] = {}
 
 
 @contextlib.contextmanager
