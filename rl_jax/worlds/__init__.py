@@ -49,6 +49,7 @@ from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
 from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
+from rl_jax.worlds.rook_endgame import RookEndgame as RookEndgame
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
 from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
