@@ -1,6 +1,6 @@
 """LMRL-Gym's games in small: cloning of a weak player, then PPO.
 
-In Wordle, in twenty questions and in an endgame of chess a policy is cloned from
+In Wordle, twenty questions and an endgame of chess a policy is cloned from
 2,000 episodes of a player that says anything in half of its turns (200 steps),
 and then learns by PPO with rewards and values of turns for 60 iterations of 128
 episodes. The

@@ -125,7 +125,7 @@ def board(squares: str) -> Any:
 
 
 def answered(game: Any) -> bool:
-  """Black takes the rook if it can, else goes where it is nearest to the centre.
+  """Black takes the rook if it can, or goes where the centre is nearest.
 
   Distances are |2 file - 7| + |2 rank - 7|, both from 0; of equal squares Black
   takes the first from a1 to h1, a2 and so on. Returns False if it has no move,
