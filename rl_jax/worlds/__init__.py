@@ -42,6 +42,7 @@ from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
 from rl_jax.worlds.principle_lists import PrincipleLists as PrincipleLists
 from rl_jax.worlds.principle_lists import PrincipleTexts as PrincipleTexts
+from rl_jax.worlds.principle_lists import ThoughtLists as ThoughtLists
 from rl_jax.worlds.principle_pairs import PrinciplePairs as PrinciplePairs
 from rl_jax.worlds.ranked_families import RankedFamilies as RankedFamilies
 from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
