@@ -54,6 +54,8 @@ from rl_jax.worlds.rook_endgame import RookEndgame as RookEndgame
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
 from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
+from rl_jax.worlds.shown_families import AnsweredFamilies as AnsweredFamilies
+from rl_jax.worlds.shown_families import ShownFamilies as ShownFamilies
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
 from rl_jax.worlds.styled_chains import StyledChains as StyledChains
