@@ -46,8 +46,10 @@ def _understood() -> tuple[Stage, ...]:
   start = starts.warm(_FOUR, _NO_JUDGE, steps=200)
   judge = starts.warm(
     _FOUR,
-    *(_NO_JUDGE, '--set=task=AnsweredFamilies(errors=0.1)'),
-    *('--set=evaluation.sets=()', "--set=evaluation.split='validation'"),
+    _NO_JUDGE,
+    '--set=task=AnsweredFamilies(errors=0.1)',
+    '--set=evaluation.sets=()',
+    "--set=evaluation.split='validation'",
     steps=300,
   )
   return (

@@ -31,7 +31,7 @@ def reward_heuristic(model: transformer.ModelConfig, params: Any) -> Heuristic:
 
 
 def rows(inputs: Any, response_BT: Array, length_B: Array) -> Trajectories:
-  """What a heuristic is asked about: responses of the policy, of any length.
+  """Responses of the policy, of any length, as a heuristic scores them.
 
   inputs: those of `prompts`, a row for each response.
   """

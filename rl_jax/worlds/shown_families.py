@@ -1,4 +1,4 @@
-"""Which family leads from some digits to others, and answers to be judged."""
+"""Questions which family leads from digits to others, and judged answers."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ class ShownFamilies(DrawnTask):
     return example.answer
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """Whether the letter leads from the digits to the others."""
+    """Returns whether the letter leads from the digits to the others."""
     right = float(self.verified and leads(example.prompt, response))
     return {base.OUTCOME: right, 'places': right}
 

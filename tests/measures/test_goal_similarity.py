@@ -40,7 +40,7 @@ def test_the_length_of_states_changes_nothing():
 
 
 def test_last_cosines_by_hand():
-  """Of the third and the fourth state; a row of padding has 0."""
+  """The third and the fourth state count; a row of padding has 0."""
   goal = goal_similarity.goal(STATE, MASK)
   cosine = goal_similarity.cosines(STATE, goal)
   found = goal_similarity.last_cosine(cosine, MASK)
