@@ -37,7 +37,7 @@ def test_black_goes_to_the_centre(position, action, after):
 
 
 def test_games_by_hand():
-  """A mate pays 1; a text that is not a move costs 1 and leaves the position."""
+  """A mate pays 1; what is not a legal move costs 1 and leaves the position."""
   needs_chess()
   wrong, mate = played('d6h1d8', 'h1g2', 'h1h8')
   assert wrong.observation == 'd6h1d8>' and not wrong.done

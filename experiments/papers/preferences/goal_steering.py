@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flags import configuration, outputs
-from experiments.papers.decoding import deal
+from experiments.papers.decoding import searches
 from rl_jax import decoding
 from rl_jax.config import ExperimentConfig
 from rl_jax.decoding.look_ahead import (
@@ -108,13 +108,13 @@ def lines(
       ]
     )
     found = {'outcome': right_B, 'cosine': cosine_B}
-    yield {'weight': weight, **deal.summary(traj, found)}
+    yield {'weight': weight, **searches.summary(traj, found)}
 
 
 def main(argv: Sequence[str]) -> None:
   """Loads, decodes, prints."""
   del argv
-  weights = deal.numbers(_WEIGHTS, float, 0.0)
+  weights = searches.numbers(_WEIGHTS, float, 0.0)
   outputs.check_file('out', _OUT.value)
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
   jax.set_mesh(mesh)
