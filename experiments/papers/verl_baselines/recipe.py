@@ -55,16 +55,10 @@ _PODS = {
   '14b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),
   '32b': ('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 }
-# Worked examples in the form that the grader reads, written for this package.
-SHOTS = """\
-Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
-Answer: 3 + 5 = 8 #### 8
-
+# A worked example in the form that the grader reads, written for this package.
+EXAMPLE = """\
 Question: Ann had 9 figs and ate 4. How many figs are left?
 Answer: 9 - 4 = 5 #### 5
-
-Question: There are 6 bags with 7 nuts each. How many nuts are there?
-Answer: 6 * 7 = 42 #### 42
 
 Question: {question}
 Answer:"""
@@ -73,7 +67,7 @@ _SMOLLM2 = (
   "task.sources={'train': 'data/mawps_singleop.jsonl'}",
   'task.question={input}',
   'task.answer={target}',
-  f'task.template=PlainTemplate(text={SHOTS!r})',
+  f'task.template=PlainTemplate(text={EXAMPLE!r})',
   'task.verifier=decimal',
   'task.hold_out=hash',
   'task.num_test=150',
@@ -82,7 +76,7 @@ _SMOLLM2 = (
   'model.compute_dtype=float32',
   'model.remat=False',
   'rollout.num_prompts=64',
-  'rollout.max_prompt_tokens=176',
+  'rollout.max_prompt_tokens=96',
   'rollout.max_response_tokens=24',
   "rollout.stop=('\\n',)",
   'update.minibatch_prompts=16',
@@ -199,8 +193,8 @@ RECIPE = Recipe(
         'held out by hash. Of ppo_0p5b are the method, prompts of one sample, '
         'four updates, the critic and the mark #### of the grader. Others are '
         '64 prompts, as 256 take a quarter of an hour an iteration on two '
-        'cores, their form with three worked examples, 24 tokens, 30 '
-        'iterations and the learning rates 5e-6 and 5e-5.'
+        'cores, their form with one worked example, 24 tokens, 30 iterations '
+        'and the learning rates 5e-6 and 5e-5.'
       ),
     )
   },
