@@ -55,10 +55,13 @@ _PODS = {
   '14b': ('gpu:h100:1x1x4', 'tpu:v5p:2x2x1'),
   '32b': ('gpu:h100:1x1x8', 'tpu:v5p:2x2x2'),
 }
-# A worked example in the form that the grader reads, written for this package.
-EXAMPLE = """\
-Question: Ann had 9 figs and ate 4. How many figs are left?
-Answer: 9 - 4 = 5 #### 5
+# Worked examples in the form that the grader reads, written for this package.
+SHOTS = """\
+Question: Tom has 3 pens and buys 5. How many has he?
+Answer: 3 + 5 = 8 #### 8
+
+Question: 6 bags have 7 nuts each. How many nuts?
+Answer: 6 * 7 = 42 #### 42
 
 Question: {question}
 Answer:"""
@@ -67,7 +70,7 @@ _SMOLLM2 = (
   "task.sources={'train': 'data/mawps_singleop.jsonl'}",
   'task.question={input}',
   'task.answer={target}',
-  f'task.template=PlainTemplate(text={EXAMPLE!r})',
+  f'task.template=PlainTemplate(text={SHOTS!r})',
   'task.verifier=decimal',
   'task.hold_out=hash',
   'task.num_test=150',
@@ -75,11 +78,12 @@ _SMOLLM2 = (
   'model.config=null',
   'model.compute_dtype=float32',
   'model.remat=False',
-  'rollout.num_prompts=64',
+  'rollout.num_prompts=32',
   'rollout.max_prompt_tokens=112',
+  'rollout.overlong_prompt=skip',
   'rollout.max_response_tokens=24',
   "rollout.stop=('\\n',)",
-  'update.minibatch_prompts=16',
+  'update.minibatch_prompts=8',
   'update.microbatch_prompts=8',
   'optimizer.learning_rate=5e-6',
   'evaluation.sets=()',
@@ -87,7 +91,7 @@ _SMOLLM2 = (
   'evaluation.split=test',
   'evaluation.num_prompts=150',
   'evaluation.batch_prompts=50',
-  'evaluation.every=5',
+  'evaluation.every=10',
   'checkpoint.every=1',
   'checkpoint.keep_last=2',
   'checkpoint.keep_best=0',
@@ -192,9 +196,9 @@ RECIPE = Recipe(
         'on data/mawps_singleop.jsonl with fields input and target, 150 rows '
         'held out by hash. Of ppo_0p5b are the method, prompts of one sample, '
         'four updates, the critic and the mark #### of the grader. Others are '
-        '64 prompts, as 256 take a quarter of an hour an iteration on two '
-        'cores, their form with one worked example, 24 tokens, 30 iterations '
-        'and the learning rates 5e-6 and 5e-5.'
+        '32 prompts, as 256 take a quarter of an hour an iteration on two '
+        'cores, of at most 112 tokens, their form with two worked examples, '
+        '24 tokens, 30 iterations and the learning rates 5e-6 and 5e-5.'
       ),
     )
   },
