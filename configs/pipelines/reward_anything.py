@@ -3,12 +3,12 @@
 A judge learns for 800 steps to score four texts at once by a principle, from
 a teacher of whose scores a fifth is drawn, then for 40 iterations of GRPO from
 the agreement of its scores with the true ones. A second judge (`thinks`) learns
-as long to write a thought before its scores and a ranking after them, from a
-teacher that errs in a fifth of its thoughts, and its reward has half a point
-for the form. Four policies begin with drawn digits and learn 40 iterations from
-the scores of their groups: by the judge before GRPO (`by_taught`), after it
-(`by_trained`), by the one that thinks (`by_thinking`), and by the rule
-(`by_rule`).
+to write a thought before its scores and a ranking after them, from a teacher
+that errs in a fifth of its thoughts, for 350 steps, which have as many tokens,
+and as many iterations; its reward has half a point for the form. Four policies
+begin with drawn digits and learn 40 iterations from the scores of their groups:
+by the judge before GRPO (`by_taught`), after it (`by_trained`), by the one that
+thinks (`by_thinking`), and by the rule (`by_rule`).
 Command: python -m experiments.pipeline --pipeline=reward_anything
   --workdir=runs/reward_anything
 Cost: about ten minutes of a CPU core.
@@ -59,11 +59,11 @@ def _judged(task: str) -> tuple[str, ...]:
 
 
 def _judge(
-  taught: str, trained: str, task: str, *flags: str
+  taught: str, trained: str, task: str, steps: int, *flags: str
 ) -> tuple[Stage, Stage]:
   """A judge that learns from its teacher, then by GRPO."""
   flags = (f'--set=task={task}()', *_judged(task), *flags)
-  warm = starts.warm(_CONFIG, *flags, '--set=task.errors=0.2', steps=800)
+  warm = starts.warm(_CONFIG, *flags, '--set=task.errors=0.2', steps=steps)
   return (
     dataclasses.replace(warm, name=taught),
     Stage(
@@ -104,11 +104,12 @@ def _policy(name: str, judge: str) -> Stage:
 def get_stages() -> tuple[Stage, ...]:
   """Two judges in two stages, a start of policies, and four policies."""
   return (
-    *_judge('warm', 'judge', 'PrincipleLists'),
+    *_judge('warm', 'judge', 'PrincipleLists', 800),
     *_judge(
       'taught_thoughts',
       'thinks',
       'ThoughtLists',
+      350,
       f'--set=rollout.max_response_tokens={_THOUGHT}',
     ),
     Stage(
