@@ -8,14 +8,15 @@ of GRPO with the reward 1 for a right one. It writes an instruction for each of
 iterations to fill in forms by them, rewarded by the pages. `oracle` has the
 right instructions, `unrelated` those of other pages. `q_learned` is an actor
 that obeys another instructor, and both learn by Q-learning (`qweb`) as long as
-those by policy gradients.
+those by policy gradients; `q_oracle` has the right instructions.
 Command: python -m experiments.pipeline --pipeline=inet --workdir=runs/inet
 Cost: about six minutes of a CPU core.
 Claims: with the instructor more held-out forms are solved than by the clone and
   with `unrelated` instructions, and at most 10 points fewer than with `oracle`.
   By Q-learning the instructor writes 95% right instructions at least, and the
   actor solves more held-out forms than the clone, and at most 10 points fewer
-  than `instructed`.
+  than `instructed`; with the right instructions (`q_oracle`) it solves more than
+  the clone, and at most 10 points fewer than `oracle`.
 Expected: see experiments/papers/worlds/README.md.
 Source: Gur et al., "Learning to Navigate the Web", 2019, from the abstract and
   memory: reconstructed. There both learn by Q-learning only, and a rule visits
@@ -147,6 +148,7 @@ def get_stages() -> tuple[Stage, ...]:
       instructed.replace('goals', 'goals_q_learned'),
       '--method=qweb',
     ),
+    _actor('q_oracle', f'WebForm({weights})', '--method=qweb'),
     # The clone, judged as the others are.
     Stage(
       name='clone_judged',
