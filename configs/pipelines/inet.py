@@ -15,7 +15,7 @@ Claims: with the instructor more held-out forms are solved than by the clone and
   with `unrelated` instructions, and at most 10 points fewer than with `oracle`.
   By Q-learning the instructor writes 95% right instructions at least, and the
   actor solves more held-out forms than the clone, and at most 10 points fewer
-  than `instructed`; with the right instructions (`q_oracle`) it solves more than
+  than `instructed`; with right instructions (`q_oracle`) it solves more than
   the clone, and at most 10 points fewer than `oracle`.
 Expected: see experiments/papers/worlds/README.md.
 Source: Gur et al., "Learning to Navigate the Web", 2019, from the abstract and

@@ -37,7 +37,7 @@ def get_config(method: Method) -> ExperimentConfig:
         template=shown_families.TEMPLATE,
         labels=shown_families.LABELS,
         parts=(Levels.name(LEVEL),),
-        max_tokens=24,
+        max_tokens=40,  # also of a response at its limit
       ),
     ),
     evaluation=EvaluationConfig(
