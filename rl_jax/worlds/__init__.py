@@ -28,6 +28,7 @@ from rl_jax.worlds.guided_key_door import GuidedKeyDoor as GuidedKeyDoor
 from rl_jax.worlds.haggling import Haggling as Haggling
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
+from rl_jax.worlds.instructed_texts import InstructedTexts as InstructedTexts
 from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch
