@@ -20,7 +20,7 @@ from rl_jax.worlds import InstructedTexts, InstructionPairs
 def get_config(method: Method) -> ExperimentConfig:
   """40 pairs an iteration, or 16 prompts x 8 samples."""
   data = any(piece.from_data for _, piece in method.pieces())
-  texts = InstructedTexts(reward_weights={'outcome': 0.0})
+  texts = InstructedTexts(reward_weights={'outcome': 0.0, 'formed': 0.0})
   return ExperimentConfig(
     iterations=200 if data else 60,
     task=InstructionPairs() if data else texts,

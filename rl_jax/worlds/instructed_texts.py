@@ -15,17 +15,18 @@ class InstructedTexts(DrawnTask):
   """Prompt '?BE=', response 'abcadd': six letters under two or three rules.
 
   Prompt and response together are a text that InstructionPairs compares, so
-  that its reward models score samples of this task. Component: `outcome`, the
-  share of the instructions that the response follows, 0 for a response of
-  another length or with other letters. `target` is a text of random letters,
-  which is what a policy writes that has learned the form only.
+  that its reward models score samples of this task. Components: `formed`, 1 for
+  six letters of the texts, which is all that the comparisons have shown to a
+  reward model, and `outcome`, the share of the instructions that the response
+  follows, 0 for what is not formed. `target` is a text of random letters, which
+  is what a policy writes that has learned the form only.
   """
 
   num_train: int = ranged(2000, 1)
   num_validation: int = ranged(300, 1)
   num_test: int = ranged(300, 1)
   seed: int = 0
-  reward_weights: dict[str, float] = base.outcome_only()
+  reward_weights: dict[str, float] = base.weights_field(outcome=1.0, formed=0.0)
 
   alphabet = InstructionPairs.alphabet
 
@@ -46,7 +47,7 @@ class InstructedTexts(DrawnTask):
     return ''.join(stream.choice(LETTERS) for _ in range(LENGTH))
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """The share of the instructions that the response follows."""
+    """The form, and the share of the instructions that is followed."""
     formed = len(response) == LENGTH and set(response) <= set(LETTERS)
     share = instruction_pairs.followed(example.meta['asked'], response)
-    return {base.OUTCOME: share if formed else 0.0}
+    return {base.OUTCOME: share * formed, 'formed': float(formed)}

@@ -12,28 +12,29 @@ from rl_jax.worlds import InstructedTexts, InstructionPairs
 
 
 def reward(asked, response):
-  """The outcome under these instructions."""
+  """The reward under these instructions."""
   task = InstructedTexts()
   example = task.example('train', 0)
   return task.reward(
     type(example)(prompt='', answer='', id=0, meta={'asked': asked}), response
-  )['outcome']
+  )
 
 
 @pytest.mark.parametrize(
-  ('asked', 'response', 'expected'),
+  ('asked', 'response', 'followed', 'formed'),
   [
-    ('BCE', 'abcabd', 2 / 3),
-    ('BC', 'aacdcd', 1.0),
-    ('DN', 'abcabd', 0.0),
-    ('BE', 'abcad', 0.0),  # five letters
-    ('BE', 'abcaabd', 0.0),  # seven
-    ('BE', 'abcaBd', 0.0),
-    ('BE', '', 0.0),
+    ('BCE', 'abcabd', 2 / 3, 1.0),
+    ('BC', 'aacdcd', 1.0, 1.0),
+    ('DN', 'abcabd', 0.0, 1.0),
+    ('BE', 'abcad', 0.0, 0.0),  # five letters
+    ('BE', 'abcaabd', 0.0, 0.0),  # seven
+    ('BE', 'abcaBd', 0.0, 0.0),
+    ('BE', '', 0.0, 0.0),
   ],
 )
-def test_the_reward_by_hand(asked, response, expected):
-  assert reward(asked, response) == pytest.approx(expected)
+def test_the_reward_by_hand(asked, response, followed, formed):
+  found = reward(asked, response)
+  assert found == {'outcome': pytest.approx(followed), 'formed': formed}
 
 
 def test_the_reward_is_that_of_the_comparisons():
@@ -43,7 +44,8 @@ def test_the_reward_is_that_of_the_comparisons():
     example = task.example('train', index)
     text = task.target(example)
     whole = (example.prompt + text).removeprefix('?')
-    assert task.reward(example, text) == pairs.reward(None, whole)
+    own = {**pairs.reward(None, whole), 'formed': 1.0}
+    assert task.reward(example, text) == own
     assert set(example.prompt + text) <= set(task.alphabet)
 
 
