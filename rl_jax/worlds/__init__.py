@@ -26,6 +26,7 @@ from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
 from rl_jax.worlds.guessing_games import Wordle as Wordle
 from rl_jax.worlds.guided_key_door import GuidedKeyDoor as GuidedKeyDoor
 from rl_jax.worlds.haggling import Haggling as Haggling
+from rl_jax.worlds.harmless_motifs import HarmlessMotifs as HarmlessMotifs
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
 from rl_jax.worlds.instructed_texts import InstructedTexts as InstructedTexts
