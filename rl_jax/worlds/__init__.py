@@ -18,6 +18,7 @@ from rl_jax.worlds.criticised_families import (
   CriticisedFamilies as CriticisedFamilies,
 )
 from rl_jax.worlds.equivalent_chains import EquivalentChains as EquivalentChains
+from rl_jax.worlds.expanded_families import ExpandedFamilies as ExpandedFamilies
 from rl_jax.worlds.families import Families as Families
 from rl_jax.worlds.family_chains import FamilyChains as FamilyChains
 from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
