@@ -1,12 +1,13 @@
 """RSO: pairs of samples accepted as if from the optimal policy, offline.
 
 A policy learns from 60 steps of likelihood of better texts, a reward model from
-300 comparisons. The policy samples 64 texts of each of 320 prompts; `rso`
-accepts 8 of the different ones by rejection with temperature 0.5, `top` the 8
-best (0), `drawn` the first 8 (infinite), and pairs of these that the reward
-model orders train the policy for 60 iterations of the logistic loss with gamma
-0.05. `direct` has the comparisons themselves, and `online` accepts 2 of 8
-samples of the policy as it moves (rso@online).
+300 comparisons. The policy samples 64 texts of each of 320 prompts, of which
+neighbours with the same letter are joined, so that 272 remain. `rso` accepts 8
+of the different texts by rejection with temperature 0.5, `top` the 8 best (0),
+`drawn` the first 8 (infinite), and pairs of these that the reward model orders
+train the policy for 60 iterations of the logistic loss with gamma 0.05.
+`direct` has the comparisons themselves, and `online` accepts 2 of 8 samples of
+the policy as it moves (rso@online).
 
 With a model of pairs, which learns the same comparisons, a score is the
 log-odds that a text beats a drawn sample of its prompt, and a pair is ordered
