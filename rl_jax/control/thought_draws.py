@@ -94,7 +94,7 @@ class DirichletDraws:
     return total_BT + jax.lax.lgamma(jnp.float32(self.scale))
 
   def _alpha(self, prob_BTA: Array, likely_BTA: Array) -> Array:
-    """Of the likely tokens; 1 for the others, which count nowhere."""
+    """The alphas of likely tokens; 1 for the others, which count nowhere."""
     own_BTA = jnp.where(likely_BTA, jnp.maximum(prob_BTA, 1e-6), 0.0)
     alpha_BTA = self.scale * own_BTA / own_BTA.sum(axis=-1, keepdims=True)
     return jnp.where(likely_BTA, alpha_BTA, 1.0)

@@ -59,7 +59,7 @@ class ExpandedFamilies(Families):
     return f'{" ".join(digits)}{MARK}{" ".join(answered)}'
 
   def reward(self, example: Example, response: str) -> dict[str, float]:
-    """Of the answer by the prompt, and whether the expansion is right."""
+    """The reward of the answer, and whether the expansion is right."""
     expansion, _, answered = response.partition(MARK)
     right = expansion == ' '.join(self.expansion(example))
     found = super().reward(example, answered)
