@@ -158,9 +158,18 @@ def distance(
   return (own_BT - start_BT).sum(axis=1).mean()
 
 
+def _sizes(scale: float) -> tuple[int, int]:
+  """Updates on targets, and of GRPO."""
+  return max(1, round(400 * scale)), max(1, round(150 * scale))
+
+
+def _clip(draw: Any) -> thoughts.ThoughtClip:
+  return thoughts.ThoughtClip(actions=tuple(range(SUMS)), draw=draw)
+
+
 def measure(key_S: Array, scale: float) -> Results:
   """Accuracy before and after GRPO, by the number of draws."""
-  first, then = max(1, round(400 * scale)), max(1, round(150 * scale))
+  first, then = _sizes(scale)
   forward = Forward(model=_model(16))
   every_N = jnp.arange(LARGEST**STEPS)
 
@@ -174,34 +183,56 @@ def measure(key_S: Array, scale: float) -> Results:
       traj = answered(forward, params, loss, test, every_N, **how)
       return traj.reward_B.mean()
 
-    arms = [('discrete path', path, TokenDraws(draws=1), 0.0)]
-    arms += [(f'K {k}', start, TokenDraws(draws=k), 0.0) for k in DRAWS]
-    arms += [
-      ('K 3, KL', start, TokenDraws(draws=3), KL),
-      ('Dirichlet', start, DirichletDraws(), 0.0),
-      ('Dirichlet, KL', start, DirichletDraws(), KL),
-    ]
-    far: dict[str, Array] = {}
-    for name, params, draw, kl in arms:
-      loss = thoughts.ThoughtClip(actions=tuple(range(SUMS)), draw=draw)
+    arms = [('discrete path', path, 1)]
+    arms += [(f'K {draws}', start, draws) for draws in DRAWS]
+    for name, params, draws in arms:
+      loss = _clip(TokenDraws(draws=draws))
       score = functools.partial(accuracy, loss=loss)
       found['before'][name] = score(params)
-      trained = reinforced(forward, params, loss, key, then, kl)
+      trained = reinforced(forward, params, loss, key, then, 0.0)
       found['after'][name] = score(trained)
-      traj = answered(forward, trained, loss, test, every_N)
-      far[name] = distance(forward, trained, params, traj, loss)
-    loss = thoughts.ThoughtClip(actions=tuple(range(SUMS)))
+    loss = _clip(TokenDraws())
     found['before']['whole distribution'] = accuracy(start, loss, soft=True)
-    return (
-      {f'{ACCURACY}, {when} GRPO': arms for when, arms in found.items()}
-      | {
-        f'{ACCURACY}, {name}': {
-          when: found[when][name] for when in ('before', 'after')
-        }
-        for name in ('K 3', 'K 3, KL', 'Dirichlet, KL')
+    return {
+      f'{ACCURACY}, {when} GRPO': arms for when, arms in found.items()
+    } | {
+      f'{ACCURACY}, K 3': {
+        when: found[when]['K 3'] for when in ('before', 'after')
       }
-      | {DISTANCE: far}
-    )
+    }
+
+  return policies.over_seeds(one, key_S)
+
+
+def measure_draws(key_S: Array, scale: float) -> Results:
+  """Accuracy before and after GRPO, by draws of tokens or of a Dirichlet
+  distribution, and how far GRPO goes from the taught policy.
+  """
+  first, then = _sizes(scale)
+  forward = Forward(model=_model(16))
+  every_N = jnp.arange(LARGEST**STEPS)
+  arms = {
+    'K 3': (TokenDraws(), 0.0),
+    'K 3, KL': (TokenDraws(), KL),
+    'Dirichlet': (DirichletDraws(), 0.0),
+    'Dirichlet, KL': (DirichletDraws(), KL),
+  }
+
+  def one(key: Array) -> dict[str, dict[str, Array]]:
+    test = jax.random.fold_in(key, 1)
+    start = taught(forward, key, first, discrete=False)
+    found: dict[str, dict[str, Array]] = {DISTANCE: {}}
+    for name, (draw, kl) in arms.items():
+      loss = _clip(draw)
+      before = answered(forward, start, loss, test, every_N)
+      trained = reinforced(forward, start, loss, key, then, kl)
+      after = answered(forward, trained, loss, test, every_N)
+      found[f'{ACCURACY}, {name}'] = {
+        'before': before.reward_B.mean(),
+        'after': after.reward_B.mean(),
+      }
+      found[DISTANCE][name] = distance(forward, trained, start, after, loss)
+    return found
 
   return policies.over_seeds(one, key_S)
 
@@ -227,6 +258,12 @@ ROW = Row(
       'discrete path',
       'K 6',
     ),
+  ),
+  measure,
+)
+DRAWS_ROW = Row(
+  'CoT2 (L146) with a KL to the taught policy, and with Dirichlet draws',
+  (
     Claim(
       'with the KL, too, GRPO raises the accuracy of thoughts of three draws',
       f'{ACCURACY}, K 3, KL',
@@ -246,5 +283,5 @@ ROW = Row(
       'K 3',
     ),
   ),
-  measure,
+  measure_draws,
 )
