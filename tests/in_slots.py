@@ -1,4 +1,4 @@
-"""A round of a tiny model in slots, beside the same of `Played`.
+"""A round of a tiny model once more, beside the same of `Played`.
 
 Load by the fixture `in_slots`.
 """
@@ -52,7 +52,7 @@ class CallsHere(Calls):
 
 
 class InSlots:
-  """The round of a `Played`, again in slots; calls: made of a pool's function.
+  """The round of a `Played`, again; calls: made of a pool's function.
 
   calls: None: those of runs, in worker processes. inside: (arrays of
   trajectories, Recorded) of rows that continue. more: arguments of the runner.
@@ -86,7 +86,6 @@ class InSlots:
         group_size=G,
         max_response_tokens=played.host.response_BT.shape[1],
         turns=turns,
-        free_turns=True,
         slots=slots,
         cache_tokens=cache_tokens,
       ),

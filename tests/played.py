@@ -10,8 +10,8 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.partners import NO_PARTNERS
+from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
@@ -28,10 +28,10 @@ KEY = jax.random.key(5)
 def make_episodes(task, tokenizer, turns, pool=None, **more):
   """Episodes without a journal, in this process if no pool is given.
 
-  more: arguments of LockstepRunner.
+  more: arguments of SlotRunner.
   """
   pool = SessionPool(task) if pool is None else pool
-  return LockstepRunner(
+  return SlotRunner(
     task,
     NumberedCalls(pool),
     tokenizer=tokenizer,
@@ -81,7 +81,7 @@ class Played:
       EngineConfig(group_size=G, max_response_tokens=size, turns=turns),
       mesh,
     )
-    self.tokenizer = tokenizer
+    self.tokenizer, self.turns = tokenizer, turns
     self.key = processes.put(KEY, mesh_lib.replicated(mesh))
     self.params = processes.put(self.params, mesh_lib.replicated(mesh))
     pool = SessionPool(task, workers, seconds)

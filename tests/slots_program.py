@@ -66,7 +66,6 @@ class Rounds:
         group_size=G,
         max_response_tokens=T,
         turns=TURNS,
-        free_turns=True,
         slots=slots,
         cache_tokens=flags.FLAGS.cache_tokens,
       ),

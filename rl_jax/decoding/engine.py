@@ -35,8 +35,8 @@ class EngineConfig:
   cache_tokens of episodes: see slot_decode.places_of_shard.
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
-  turns: limits of episodes; None: there are none. free_turns: their rows do not
-  wait for each other (slot_decode).
+  turns: limits of episodes, which have slots (slot_decode); None: there are
+  none.
   speculative: where drafts come from; None: plain decoding.
   beams: search of this width in place of draws, without slots and drafts.
   """
@@ -46,7 +46,6 @@ class EngineConfig:
   slots: int | None = None
   cache_tokens: int | None = None
   turns: TurnConfig | None = None
-  free_turns: bool = False
   new_tokens: int | None = None
   speculative: Drafts | None = None
   beams: int | None = None
@@ -126,19 +125,17 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
         new_tokens=fewer or config.new_tokens,
         group_size=group_size or config.group_size,
         turns=None,
-        free_turns=False,
       ),
       mesh,
       draft_shape,
       drafts,
     )
 
-  episodes, free = {}, None
-  if config.turns is not None and config.free_turns:
-    free = make_programs(
+  episodes, programs = {}, None
+  if config.turns is not None:
+    programs = make_programs(
       model, sampling, config.turns, mesh, config.slots, config.cache_tokens
     )
-  if config.turns is not None:
     episodes = _episodes(model, sampling, config.turns, mesh)
   return Engine(
     start=_make_start(mesh, config.group_size, config.max_response_tokens),
@@ -146,7 +143,7 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
     mesh=mesh,
     variant=variant,
     drafts=drafts,
-    slots=free,
+    slots=programs,
     norms=_make_norms(model),
     **episodes,
   )

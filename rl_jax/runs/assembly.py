@@ -20,9 +20,7 @@ from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
-from rl_jax.episodes.turns import SLOTS
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -372,16 +370,11 @@ def make_runner(
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
-  kind = LockstepRunner
-  if config.rollout.episodes == SLOTS:
-    kind = functools.partial(
-      SlotRunner,
-      closings=closings,
-      host_tokens=config.rollout.host_cache_tokens or 0,
-    )
-  return kind(
+  return SlotRunner(
     task,
     journal,
+    closings=closings,
+    host_tokens=config.rollout.host_cache_tokens or 0,
     tokenizer=tokenizer,
     stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,

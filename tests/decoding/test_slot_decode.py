@@ -45,7 +45,6 @@ def programs(slots=None, limits=TURNS):
     group_size=G,
     max_response_tokens=T,
     turns=limits,
-    free_turns=True,
     slots=slots,
   )
   return make_engine(CFG, SAMPLING, config, mesh)

@@ -69,6 +69,12 @@ def test_the_last_turns_are_read_again(window):
   assert several > 10
 
 
+def test_the_record_is_that_of_a_plain_loop(window, plain_episodes):
+  """E2: contexts, tokens and rewards."""
+  task = MemoryWindow(KeyDoor(), turns=2)
+  plain_episodes.check_plain(window, task)
+
+
 def test_what_is_drawn_is_what_is_scored(window):
   """E1: the sampler's log-probs are the trainer's, in every context."""
   own = window.host.kind_BT == POLICY
@@ -267,7 +273,6 @@ def test_windows_of_what_cannot_have_one_are_refused():
     MemoryWindow(KeyDoor(), turns=None)
   task = MemoryWindow(KeyDoor())
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
-  limits |= {'episodes': 'lockstep', 'order': 'fixed'}
   method = Method(rollout=ReflectedClones(texts=('a',)))
   with pytest.raises(
     ValueError, match='ReflectedClones repeats episodes, but Memory'
