@@ -88,7 +88,6 @@ def in_step(turns=3):
         ids_BO=ids_BO,
         length_B=length_B,
         live_B=np.ones(B, bool),
-        forget_B=np.zeros(B, bool),
       ),
     )
   return playing.rows
