@@ -152,7 +152,7 @@ def of_episodes(toy, target, rows):
       lowered[stage], devices=8, platform=planned.platform.name
     )
     for stage in lowered
-    if stage.split()[0] in ('generate', 'turn', 'feed', 'sample')
+    if stage.split()[0] in ('generate', 'feed', 'sample')
   }
   # The first reads the policy itself, which is kept.
   first = found.pop('generate').memory - plan.parameters

@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_named_before_anything_is_compiled(
       with pytest.raises(ValueError, match=expected):
         wrong = make_config(task, path, **limits)
         assembly.make_runner(wrong, None, tokenizer, mesh)
-  for name in ('generate', 'begin', 'turn'):
+  for name in ('generate', 'begin', 'sample'):
     assert compiled[name] == before[name]
 
 
