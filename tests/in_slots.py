@@ -12,6 +12,7 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
 from rl_jax.episodes.calls import Answer, Calls
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
@@ -94,15 +95,14 @@ class InSlots:
     journal = NumberedCalls(pool, workdir, '', sole_writer())
     if calls is not None:
       self.queue = journal._calls._calls = calls(make)
-    self.episodes = slot_runner.SlotRunner(
+    taking = TurnTaking(
       task,
-      journal,
       tokenizer=played.tokenizer,
       stop=make_stop(played.tokenizer),
       turns=turns,
       settings=VerifierConfig(on_turn_timeout='invalid', failed_share=1.0),
-      **more,
     )
+    self.episodes = slot_runner.SlotRunner(taking, journal, **more)
     with jax.transfer_guard('disallow'):
       traj, recorded = self.engine.start(*played.arrays, 0, 0), None
       if inside is not None:

@@ -60,7 +60,8 @@ class PlainEpisodes:
   ):
     eos_ids = played.tokenizer.eos_ids
     self._sampling = SamplingConfig(eos_ids=eos_ids, **sampling)
-    self._runner, self._turns = played.episodes, played.turns
+    self._records, self._turns = played.episodes, played.episodes.turns
+    self._most = played.turns.max_turn_tokens
     self._size = played.host.response_BT.shape[1]
     traj = played.engine.start(*played.arrays, 0, 0)
     group_size, examples = traj.group_size, played.examples
@@ -68,8 +69,8 @@ class PlainEpisodes:
     policies = [played.params]
     if 'policies' in played.params:
       policies.append(played.params['policies']['opponent'])
-    seats = self._runner._seated(
-      examples, group_size, slice(0, B), len(policies)
+    seats = self._turns.seated(
+      0, examples, group_size, slice(0, B), len(policies)
     )
     self._seats = []  # (player, its row, weights, key, place)
     self.rows = []
@@ -107,9 +108,7 @@ class PlainEpisodes:
     if not row.length and self._begins(player):
       return True
     room = self._size - row.length
-    if row.turns == self._turns.max_turns:
-      room = 0
-    ids, forgets = self._runner._next_ids(player, row.finished, room)
+    ids, forgets = self._turns.next_ids(player, row.turns, row.finished, room)
     if forgets:
       row.sees = row.length
     for id_ in ids or ():
@@ -123,7 +122,7 @@ class PlainEpisodes:
   def _acts(self, player, row, params, key, n):
     """Draws the tokens of a turn, and takes it."""
     start = row.length
-    most = min(start + self._turns.max_turn_tokens, self._size)
+    most = min(start + self._most, self._size)
     row.finished = False
     while row.length < most and not row.finished:
       seen = np.zeros(self._size + 1, np.int32)
@@ -138,12 +137,11 @@ class PlainEpisodes:
       row.write(int(token[0]), POLICY, float(logp[0]))
       row.finished = int(token[0]) in self._sampling.eos_ids
     row.turns += 1
-    ids = row.ids[start : row.length]
-    player.act(self._runner._stop.text(ids), ids)
+    assert self._turns.act(player, row.ids[start : row.length])
 
   def _end(self, played, task, players, group_size):
     """The arrays and outcomes of the rows of the policy that is trained."""
-    records = [self._runner._record(player) for player in players]
+    records = [self._records._record(player) for player in players]
     weights = [task.weights_of(example) for example in played.examples]
     self.turns = turn_arrays(records, weights, self._turns.max_turns)
     names = {'ids': 'response', 'kind': 'kind', 'turn': 'turn'}

@@ -40,6 +40,7 @@ from rl_jax.episodes import timeline
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform, presets
@@ -151,11 +152,10 @@ class Batches:
     tokenizer = ByteTokenizer()
     pool = SessionPool(task, None if task.waits else 0, 600.0)
     self.runner = SlotRunner(
-      task,
+      TurnTaking(
+        task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=limits
+      ),
       NumberedCalls(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=limits,
     )
     self._prompts = EpisodePrompts(
       task, 'train', tokenizer, PROMPT, begin=self.runner.open

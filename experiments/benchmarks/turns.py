@@ -23,6 +23,7 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
@@ -205,13 +206,10 @@ class Turns:
 def _episodes(task, workers, tokenizer, limits):
   """Episodes of environments in worker processes; 0: in this process."""
   pool = SessionPool(task, workers)
-  return SlotRunner(
-    task,
-    NumberedCalls(pool),
-    tokenizer=tokenizer,
-    stop=make_stop(tokenizer),
-    turns=limits,
+  turns = TurnTaking(
+    task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=limits
   )
+  return SlotRunner(turns, NumberedCalls(pool))
 
 
 @jax.jit

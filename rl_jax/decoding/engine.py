@@ -125,7 +125,7 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
       drafts,
     )
 
-  episodes: dict[str, Any] = {}
+  episodes = {}
   if config.turns is not None:
     episodes = _episodes(model, sampling, config, mesh)
   return Engine(
@@ -195,7 +195,7 @@ def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
   return GenerateWithDrafts(jitted, drafts)
 
 
-def _episodes(model, sampling, config, mesh):
+def _episodes(model, sampling, config, mesh) -> dict[str, Any]:
   """The functions of episodes."""
   return {
     'slots': make_programs(

@@ -12,6 +12,7 @@ from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.players import Episode, Player
 from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import (
   TurnConfig,
   check,
@@ -264,11 +265,10 @@ def test_openings_are_journaled(bad, tmp_path):
   def opened(journal):
     pool = SessionPool(task, 1, 0.5)
     episodes = SlotRunner(
-      task,
+      TurnTaking(
+        task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=TURNS
+      ),
       NumberedCalls(pool, journal, writer=sole_writer()),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=TURNS,
     )
     prompts = EpisodePrompts(task, 'train', tokenizer, 8, begin=episodes.open)
     found = [*prompts.batch([0, 5])[0], *prompts.batch([5, 0])[0]]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig, TurnFormat, check
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
@@ -245,9 +245,8 @@ def test_the_turn_before_an_observation_has_one_end(ends):
     begun=True,
   )
   finished, room = bool(ends), 99
-  found = EpisodeRunner._next_ids(
-    SimpleNamespace(_format=form), player, finished, room
-  )
+  turns = SimpleNamespace(_format=form, max_turns=9)
+  found = TurnTaking.next_ids(turns, player, 2, finished, room)
   assert found == ([10, 9, 1, 2, 65, 3], True)
 
 

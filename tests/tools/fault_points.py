@@ -28,7 +28,8 @@ CALLS = 'calls_made.txt'
 JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
 REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
-EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
+EPISODES = 'rl_jax.episodes.records:EpisodeRecords'
+GAME = 'rl_jax.episodes.game:Game'
 SLOTS = 'rl_jax.episodes.slot_runner'
 ENGINE = 'rl_jax.decoding.slot_engine:RunningSlots'
 _OPENS = 3  # the call of `ask` that opens the prompts of the first rollout
@@ -169,10 +170,10 @@ def _turns() -> list[tuple]:
     (f'{SLOTS}:SlotRunner.start', 2, 'before'),
     (f'{SLOTS}:SlotRunner.start', 2, 'after'),
     (f'{SLOTS}:SlotRunner.finish', 2, 'after'),
-    (f'{SLOTS}:Game.hear', 20, 'before'),
-    (f'{SLOTS}:Game.hear', 45, 'after'),
-    (f'{SLOTS}:Game.advance', 2, 'before'),
-    (f'{SLOTS}:Game.advance', 5, 'after'),
+    (f'{GAME}.hear', 20, 'before'),
+    (f'{GAME}.hear', 45, 'after'),
+    (f'{GAME}.advance', 2, 'before'),
+    (f'{GAME}.advance', 5, 'after'),
     (f'{ENGINE}.feed', 2, 'after'),
     (f'{ENGINE}.sample', 4, 'after'),
     (f'{ENGINE}.sample', 6, 0.002),
