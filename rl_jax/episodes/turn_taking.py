@@ -1,4 +1,4 @@
-"""Who plays which row of an episode, and what players read and do in turns."""
+"""The turns of players of an episode: who has one, what is read and done."""
 
 from collections.abc import Sequence
 from typing import Any

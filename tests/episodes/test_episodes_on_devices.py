@@ -142,5 +142,5 @@ def second_turns(devices):
 
 
 def draw(slots, rows):
-  """Whether the turns of these rows have ended, after a burst."""
+  """Returns whether the turns of these rows have ended, after a burst."""
   return {row: one.ended for row, one in slots.sample(rows).read().items()}
