@@ -27,6 +27,7 @@ from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.pieces.selection import AccuracyBand
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
+from rl_jax.runs.slot_collector import SlotCollector
 from rl_jax.runtime import profiling
 from rl_jax.tasks import MemoryWindow
 from rl_jax.verification.journal import FOLDER
@@ -512,6 +513,19 @@ def test_games_have_the_same_rows_in_any_order_of_answers(
   train_delayed(config(3), tmp_path / 'parts', delayed_calls, 1)
   known, others = record(tmp_path / 'parts')
   assert lines == others and timeless(rows) == timeless(known)
+
+
+def test_whole_batches_have_the_lag_only(rallies, tmp_path, record):
+  """Games against an opponent: the weights of one update before, by the log of
+  iterations; none starts early."""
+  opponent = Opponent(rule=CopyEvery(iterations=1))
+  method = dataclasses.replace(spiral.get_method(), rollout=opponent)
+  trainer = loop.Trainer(rallies(3, method, staleness=1), str(tmp_path))
+  trainer.run()
+  assert not isinstance(trainer.parts.collector, SlotCollector)
+  rows, _ = record(tmp_path)
+  behind = [row['rollout/steps_behind'] for row in rows if row['step']]
+  assert behind == [0, 1, 1]
 
 
 @pytest.mark.parametrize('order', ['fixed', 'arrival'])
