@@ -9,7 +9,6 @@ the pool, however long a response may become.
 from typing import Any, Self
 
 from flax import struct
-import jax
 import jax.numpy as jnp
 
 from rl_jax.models import kv_cache, rope
@@ -35,17 +34,24 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     """C."""
     return self.k_BJKT[0][0].shape[-1]
 
-  def take(self, slot_W: Array) -> Self:
-    """The pool of the given slots; no more blocks than they can fill."""
+  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
+    """The pool of the given slots; no more blocks than they can fill.
+
+    by_layer: see kv_cache.taken.
+    """
     held_MW = self.owner_M[:, None] == slot_W[None]
     owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
     most = slot_W.shape[0] * self.row_blocks
     if most >= owner_M.shape[0]:
       return self.replace(owner_M=owner_M)
     kept = jnp.argsort(owner_M == FREE, stable=True)[:most]
-    blocks = (self.k_BJKT, self.v_BJTK, owner_M, self.first_M)
-    k, v, owner_M, first_M = jax.tree.map(lambda x: x[kept], blocks)
-    return self.replace(k_BJKT=k, v_BJTK=v, owner_M=owner_M, first_M=first_M)
+    k, v = kv_cache.taken(self.k_BJKT, self.v_BJTK, kept, by_layer)
+    return self.replace(
+      k_BJKT=k,
+      v_BJTK=v,
+      owner_M=owner_M[kept],
+      first_M=self.first_M[kept],
+    )
 
   def assigned(
     self, going_W: Array, token_W: Array
