@@ -100,13 +100,36 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     here_MB &= self.first_M[:, None] == (step_B - column_B)[None]
     none = self.owner_M.shape[0]
     block_B = jnp.where(here_MB.any(axis=0), here_MB.argmax(axis=0), none)
+    column_M = jnp.where(here_MB, column_B[None], self.size).min(axis=1)
     # No row sees a token of a free block.
     now_M = step_B.at[self.owner_M].get(mode='fill', fill_value=0)
     token_MC = self.first_M[:, None] + jnp.arange(self.size)[None]
     age_MC = now_M[:, None] - token_MC
     return kv_cache.PoolStep(
-      block_B, column_B, self.owner_M, age_MC > 0, age_MC
+      block_B, column_B, self.owner_M, column_M, age_MC > 0, age_MC
     )
+
+
+def put(
+  x: Array,
+  new_B: Array,
+  at: kv_cache.PoolStep,
+  axis: int,
+  layer: Array | None,
+) -> Array:
+  """x with the fed token of each row in its block, in place; see kv_cache.put.
+
+  In stacked layers each block looks for the token of its row instead, as
+  kv_cache.put_tokens does: XLA for TPU would copy the layer into the layout of
+  a scatter and back.
+  """
+  if layer is not None:
+    new_M = new_B.at[at.owner_M].get(mode='clip')
+    return kv_cache.put_tokens(
+      x, new_M[:, None], at.column_M[:, None], axis, layer
+    )
+  rest = (slice(None),) * (axis - 1)
+  return x.at[(at.block_B, *rest, at.column_B)].set(new_B, mode='drop')
 
 
 def sizes(max_tokens: int, cache_tokens: int) -> tuple[int, int, int]:

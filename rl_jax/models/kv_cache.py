@@ -28,13 +28,16 @@ TURN_BLOCKS = 4
 class PoolStep(NamedTuple):
   """The places where rows of a pool write the fed token, and what they see.
 
-  block: past the last one for a row that holds no block for its token. seen:
-  tokens before the one that is fed. age: how many tokens ago they were fed.
+  block: past the last one for a row that holds no block for its token.
+  column_M: the column of a block that its row writes, past the last one if
+  none. seen: tokens before the one that is fed. age: how many tokens ago they
+  were fed.
   """
 
   block_B: Array
   column_B: Array
   owner_M: Array
+  column_M: Array
   seen_MC: Array
   age_MC: Array
 

@@ -58,6 +58,7 @@ def test_where_tokens_are_written_and_which_are_seen(monkeypatch):
   )
   at = pool.step(jnp.int32(9), jnp.asarray([3, 2]))
   assert at.block_B.tolist() == [2, 3] and at.column_B.tolist() == [1, 0]
+  assert at.column_M.tolist() == [2, 2, 1]  # the last block of slot 0
   np.testing.assert_array_equal(at.age_MC, [[2, 1], [3, 2], [1, 0]])
   np.testing.assert_array_equal(at.seen_MC, [[1, 1], [1, 1], [1, 0]])
   free = pool.replace(owner_M=jnp.full(3, FREE))
