@@ -57,13 +57,10 @@ _PODS = {
 }
 # Worked examples in the form that the grader reads, written for this package.
 SHOTS = """\
-Question: Tom has 3 pens. He buys 5 more. How many pens has Tom?
+Question: Tom has 3 pens and buys 5. How many has he?
 Answer: 3 + 5 = 8 #### 8
 
-Question: Ann had 9 figs and ate 4. How many figs are left?
-Answer: 9 - 4 = 5 #### 5
-
-Question: There are 6 bags with 7 nuts each. How many nuts are there?
+Question: 6 bags have 7 nuts each. How many nuts?
 Answer: 6 * 7 = 42 #### 42
 
 Question: {question}
@@ -81,11 +78,12 @@ _SMOLLM2 = (
   'model.config=null',
   'model.compute_dtype=float32',
   'model.remat=False',
-  'rollout.num_prompts=64',
-  'rollout.max_prompt_tokens=176',
+  'rollout.num_prompts=32',
+  'rollout.max_prompt_tokens=112',
+  'rollout.overlong_prompt=skip',
   'rollout.max_response_tokens=24',
   "rollout.stop=('\\n',)",
-  'update.minibatch_prompts=16',
+  'update.minibatch_prompts=8',
   'update.microbatch_prompts=8',
   'optimizer.learning_rate=5e-6',
   'evaluation.sets=()',
@@ -93,8 +91,8 @@ _SMOLLM2 = (
   'evaluation.split=test',
   'evaluation.num_prompts=150',
   'evaluation.batch_prompts=50',
-  'evaluation.every=5',
-  'checkpoint.every=1',
+  'evaluation.every=10',
+  'checkpoint.every=5',
   'checkpoint.keep_last=2',
   'checkpoint.keep_best=0',
   'verifier.num_workers=1',
@@ -198,9 +196,9 @@ RECIPE = Recipe(
         'on data/mawps_singleop.jsonl with fields input and target, 150 rows '
         'held out by hash. Of ppo_0p5b are the method, prompts of one sample, '
         'four updates, the critic and the mark #### of the grader. Others are '
-        '64 prompts, as 256 take a quarter of an hour an iteration on two '
-        'cores, their form with three worked examples, 24 tokens, 30 '
-        'iterations and the learning rates 5e-6 and 5e-5.'
+        '32 prompts, as 256 take a quarter of an hour an iteration on two '
+        'cores, of at most 112 tokens, their form with two worked examples, '
+        '24 tokens, 30 iterations and the learning rates 5e-6 and 5e-5.'
       ),
     )
   },
