@@ -84,7 +84,7 @@ class Sizes:
   kv_heads: int
   mlp: int  # hidden units of a token, of all experts that compute it
   experts: int  # whose weights a device has; 0 if there is one MLP
-  gathered: bool  # weights are split over fsdp, and whole where they are used
+  fsdp: int  # devices that share weights, which are whole where they are used
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
@@ -135,7 +135,7 @@ class Sizes:
       kv_heads=split(model.num_kv_heads),
       mlp=_hidden_units(model, split),
       experts=split(model.num_experts),
-      gathered=axes['fsdp'] > 1,
+      fsdp=axes['fsdp'],
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=share(rollout.slots),
@@ -243,6 +243,11 @@ class Sizes:
     return copies * self._layer_numbers * self.itemsize
 
   @property
+  def gathered(self) -> bool:
+    """Returns whether devices share weights."""
+    return self.fsdp > 1
+
+  @property
   def copied(self) -> bool:
     """Returns whether products read copies of the weights."""
     m = self.model
@@ -295,9 +300,10 @@ class Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that continue have theirs again, and while
-    the cache grows all rows their first places. Few slots of many rows have
-    their prompts to themselves. Beams that are kept are copied.
+    While the batch narrows the rows that continue have theirs again, on GPU of
+    one layer at a time; while the cache grows all rows have their first places.
+    Few slots of many rows have their prompts to themselves. Beams that are kept
+    are copied.
     """
     if not self.rollout:
       return 0
@@ -307,15 +313,28 @@ class Sizes:
     if self.cache_tokens and self.drafts is None:
       return self._pool() * token
     places, widths = self.rollout * self.prompt, self._widths()
+    small = 0
     if (
       not self.beams
       and self.drafts is None
       and decode.starts_small(m)
       and decode.wide_widths(widths, rows, self.response)
     ):
-      places += rows * kv_cache.first_places(self.response)
-    places += sum(map(self._places, widths[:2]))
-    return places * token
+      small = rows * kv_cache.first_places(self.response)
+    places += self._places(widths[0])
+    fewer = sum(map(self._places, widths[1:2]))
+    if self._by_layer:
+      return (places + max(small, fewer // m.num_layers)) * token
+    return (places + small + fewer) * token
+
+  @property
+  def _by_layer(self) -> bool:
+    """Returns whether fewer rows are taken out of a cache layer by layer.
+
+    Those of episodes are results of their own program, with the others beside.
+    """
+    on_gpu = self.model.platform.is_gpu
+    return on_gpu and not self.episodes and not self.beams
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
@@ -410,10 +429,11 @@ class Sizes:
     widths = decode.batch_widths(
       slots, self.response, decode.most_widths(self.model)
     )
-    fewer = [width * whole for width in widths if width * whole < blocks]
-    places = (
-      self.rollout * self.prompt + (blocks + max(fewer, default=0)) * size
-    )
+    few = [width * whole for width in widths if width * whole < blocks]
+    fewer = max(few, default=0) * size
+    if self._by_layer:
+      fewer //= self.model.num_layers
+    places = self.rollout * self.prompt + blocks * size + fewer
     own = [width for width in widths[:2] if not shares_prompts(rows, width)]
     return places + sum(own) * self.prompt
 
@@ -422,7 +442,9 @@ class Sizes:
 
     That is the logits of a step or, where it is more, what lies there before
     the first step, less the cache. Between the programs of episodes there are
-    weights and cache, which are results and lie beside all from the start.
+    weights and cache, which are results and lie beside all from the start; the
+    cache of fewer rows is not there yet, with which rows in step have another
+    program.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -432,11 +454,27 @@ class Sizes:
       return max(self._prefill(), SAMPLING_COPIES * logits)
     if self._on_tpu:
       return self._scratch_on_tpu(logits)
+    if self.episodes:
+      before = self._before_episodes() - self._cache_of_fewer()
+      step = logits - (0 if self.in_slots else self._cache_of_fewer())
+      return max(step, before, 0)
     before = self.policies * self._passing_prompts()
-    if self.episodes:  # the cache of fewer rows is not there yet
-      return max(logits, before - self._cache_of_fewer())
     # The table of tokens is not gathered yet, and there is no cache.
     return max(logits, before - self.policies * self.table() - self.cache())
+
+  def _before_episodes(self) -> int:
+    """Returns what GPUs hold before the first step beside results.
+
+    Those are the prompts; the result of XLA that becomes the table of tokens
+    has one of their arrays of hidden units before, if it is large enough. Or it
+    is that table while devices exchange their shares of it, twice.
+    """
+    hidden = self.rollout * self.prompt * self.mlp * self.itemsize
+    passing, table = self._passing_prompts(), self.table()
+    if hidden <= table:
+      passing -= hidden
+    exchanged = 2 * table // self.fsdp if self.gathered else 0
+    return self.policies * max(passing, exchanged)
 
   def _scratch_on_tpu(self, logits: int) -> int:
     """Returns the same of programs for TPU, with the gaps between buffers.

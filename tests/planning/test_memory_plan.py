@@ -450,6 +450,20 @@ def test_sampling_on_gpu_holds_logits_beside_weights_and_cache(toy):
   assert found.scratch == 16 * 300 * 4
 
 
+@pytest.mark.parametrize(('platform', 'layers'), [('cuda', 1), ('tpu', 2)])
+def test_fewer_rows_have_the_cache_of_one_layer_on_gpu(toy, platform, layers):
+  """By hand: 16 rows of 64 tokens become 8; two prompts of 16 tokens."""
+  config = make_config(
+    toy, rollout__num_prompts='2', rollout__max_response_tokens='64'
+  )
+  model = dataclasses.replace(
+    on_gpu(head_size=128), platform=Platform(platform), num_layers=2
+  )
+  token = 2 * SMALL.num_kv_heads * 128 * 2  # of one layer
+  places = 2 * (2 * 16 + 16 * 64) + layers * 8 * 64
+  assert plan(config, model).cache == places * token
+
+
 def test_hidden_units_of_prompts_are_counted_on_accelerators(toy):
   """By hand, of 64 prompts of 128 tokens; the table is not there yet."""
   tokens = {'rollout__num_prompts': '64', 'rollout__max_prompt_tokens': '128'}
