@@ -2,7 +2,8 @@
 
   python -m experiments.train --config=configs/worlds/loved_motifs.py
     --method=reaction_model --workdir=runs/love
-configs/pipelines/rluf.py trains policies on both reward models.
+HarmlessMotifs has labels of safety in place of reactions, and measures how many
+samples are safe. configs/pipelines/rluf.py trains policies on all models.
 Cost: about half a minute of a CPU core.
 Expected: see experiments/papers/worlds/README.md.
 """
@@ -12,7 +13,7 @@ import dataclasses
 from configs.worlds import proxy
 from rl_jax.config import EvaluationConfig, ExperimentConfig
 from rl_jax.method import Method
-from rl_jax.worlds import LovedMotifs
+from rl_jax.worlds import HarmlessMotifs, LovedMotifs
 
 
 def get_config(method: Method) -> ExperimentConfig:
@@ -20,13 +21,18 @@ def get_config(method: Method) -> ExperimentConfig:
   config = proxy.get_config(method)
   data = any(piece.from_data for _, piece in method.pieces())
   weights = {'outcome': float(data), 'loved': 0.0}
+  task = LovedMotifs(num_train=2000, reward_weights=weights)
+  if not data:
+    task = HarmlessMotifs(
+      num_train=2000, reward_weights=weights | {'harmless': 0.0}
+    )
   rollout = config.rollout
   if data:
     rollout = dataclasses.replace(rollout, group_size=1)
   return dataclasses.replace(
     config,
     iterations=100,
-    task=LovedMotifs(num_train=2000, reward_weights=weights),
+    task=task,
     rollout=rollout,
     evaluation=EvaluationConfig(
       every=0 if data else 100, num_prompts=100, num_samples=4

@@ -2,7 +2,8 @@
 
   python -m experiments.pipeline --pipeline=refactorings
     --workdir=runs/refactorings
-makes the start and trains with three rewards. Of your own start:
+makes the start and trains with three rewards, by GRPO and by PPO. Of your own
+start:
   python -m experiments.train --config=configs/worlds/refactorings.py
     --method=ppo --set=model.path=runs/refactorings/warm
     --workdir=runs/refactored

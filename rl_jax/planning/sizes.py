@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.decoding import decode, slot_decode, slot_engine, turn_decode
+from rl_jax.decoding import decode, slot_decode, slot_engine
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
-from rl_jax.episodes.turns import FIXED, SLOTS
+from rl_jax.episodes import turns
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
@@ -43,17 +43,18 @@ PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 3  # hidden units of prompts
 GAPS_ON_TPU = 1.04
 
 
-def tables_of_episodes(rollout: Any, method: Any) -> int:
+def tables_of_episodes(config: Any) -> int:
   """Tables of episodes that are open at a time, each of N groups.
 
   By arrival twice as many groups start first. With a filter groups start that
   do not fill a table, or in a further round; one that drops more than half of
   them may need more.
   """
-  if rollout.episodes != SLOTS or not rollout.staleness:
+  if not turns.crosses_updates(config):
     return 1
-  arrives = rollout.order != FIXED
-  filtered = method.group_filter is not None
+  rollout = config.rollout
+  arrives = rollout.order != turns.FIXED
+  filtered = config.method.group_filter is not None
   return (1 + rollout.staleness) * (1 + filtered) + arrives
 
 
@@ -97,7 +98,6 @@ class Sizes:
   beams: bool = False  # rows are kept sequences of beam search
   # Batches of episodes that are played at a time, each with weights and caches.
   played: int = 1
-  in_slots: bool = False  # episodes whose rows do not wait for each other
   on_host: bool = False  # rows of these may wait in the memory of the host
 
   @classmethod
@@ -146,8 +146,7 @@ class Sizes:
       policies=sampling_policies(config.method),
       widened=wrapper.widens,
       continued=wrapper.continues,
-      played=tables_of_episodes(rollout, config.method),
-      in_slots=rollout.episodes == SLOTS,
+      played=tables_of_episodes(config),
       on_host=rollout.host_cache_tokens is not None,
     )
 
@@ -303,21 +302,20 @@ class Sizes:
 
     While the batch narrows the rows that continue have theirs again, on GPU of
     one layer at a time; while the cache grows all rows have their first places.
-    Few slots of many rows have their prompts to themselves. Episodes keep all
-    places between their turns. Beams that are kept are copied.
+    Few slots of many rows have their prompts to themselves. Beams that are kept
+    are copied.
     """
     if not self.rollout:
       return 0
-    if self.in_slots:
+    if self.episodes:
       return self._cache_of_slots()
     m, rows, token = self.model, self._sampled_rows, self._token
-    if self.cache_tokens and self.drafts is None and not self.episodes:
+    if self.cache_tokens and self.drafts is None:
       return self._pool() * token
     places, widths = self.rollout * self.prompt, self._widths()
     small = 0
     if (
-      not self.episodes
-      and not self.beams
+      not self.beams
       and self.drafts is None
       and decode.starts_small(m)
       and decode.wide_widths(widths, rows, self.response)
@@ -377,17 +375,16 @@ class Sizes:
     if not self.episodes:
       return 0
     rows, size = self._sampled_rows, self.model.head_size
-    if self.in_slots:
-      rows = min(self.slots or rows, self._kept_rows())
+    rows = min(self.slots or rows, self._kept_rows())
     places = self.rollout * self.prompt + self._places(rows)
     turned = self._padded(size) / size if size % TPU_LANES else 1 / 2
     return int(places * self._token * turned) // self.played
 
   def _cache_of_fewer(self) -> int:
     """Bytes of the cache that fewer rows have besides, in their calls."""
-    if self.in_slots:
+    if self.episodes:
       return self._places(self._copied_rows()) * self._token // self.played
-    if self.beams or (self.cache_tokens and not self.episodes):
+    if self.beams or self.cache_tokens:
       return 0
     return sum(map(self._places, self._widths()[1:2])) * self._token
 
@@ -404,8 +401,6 @@ class Sizes:
   def _widths(self) -> list[int]:
     """The numbers of rows that are decoded at a time, the most first."""
     rows, most = self._sampled_rows, decode.most_widths(self.model)
-    if self.episodes:
-      return [*turn_decode.widths_of_turns(rows, self.response, most)]
     if self.beams:
       return [rows, rows]
     slots = min(self.slots or rows, rows)

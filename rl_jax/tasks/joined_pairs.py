@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from rl_jax.tasks.base import Example, RecordedResponse
-from rl_jax.tasks.wrapped import Wrapped
+from rl_jax.tasks.wrapped import Wrapped, with_letters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +24,11 @@ class JoinedTexts(Wrapped):
         f'{name} needs two responses to a prompt, and the data of '
         f'{type(self.task).__name__} have {self.task.num_recorded}'
       )
+
+  @property
+  def alphabet(self) -> str | tuple[str, ...] | None:
+    """The alphabet of the task with the letters of the separator."""
+    return with_letters(self.task.alphabet, self.separator)
 
   def pair(self, example: Example) -> tuple[RecordedResponse, RecordedResponse]:
     """The chosen and the rejected response, which are texts."""

@@ -47,11 +47,9 @@ class RewardIdentifiers(wrapped.Wrapped):
   @property
   def alphabet(self) -> str | tuple[str, ...] | None:
     """The alphabet of the task with the letters of the marks."""
-    letters = self.task.alphabet
-    if not isinstance(letters, str):
-      return letters
-    more = ''.join(self.marks.values())
-    return ''.join(dict.fromkeys(letters + more))
+    return wrapped.with_letters(
+      self.task.alphabet, ''.join(self.marks.values())
+    )
 
   def num_prompts(self, split: str) -> int:
     """K for each one of the train split."""

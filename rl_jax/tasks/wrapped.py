@@ -10,6 +10,15 @@ from rl_jax.tasks.base import Example, RecordedResponse, Task, TaskTraits
 from rl_jax.tasks.episodes import DeviceReply, Environment
 
 
+def with_letters(
+  alphabet: str | tuple[str, ...] | None, more: str
+) -> str | tuple[str, ...] | None:
+  """An alphabet of characters with more, each once; another one as it is."""
+  if not isinstance(alphabet, str):
+    return alphabet
+  return ''.join(dict.fromkeys(alphabet + more))
+
+
 @dataclasses.dataclass(frozen=True)
 class Wrapped(Task, is_base=True):
   """Base of a task on another one, its field `task`.

@@ -18,6 +18,7 @@ from rl_jax.worlds.criticised_families import (
   CriticisedFamilies as CriticisedFamilies,
 )
 from rl_jax.worlds.equivalent_chains import EquivalentChains as EquivalentChains
+from rl_jax.worlds.expanded_families import ExpandedFamilies as ExpandedFamilies
 from rl_jax.worlds.families import Families as Families
 from rl_jax.worlds.family_chains import FamilyChains as FamilyChains
 from rl_jax.worlds.frozen_lake import FrozenLake as FrozenLake
@@ -26,8 +27,10 @@ from rl_jax.worlds.guessing_games import TwentyQuestions as TwentyQuestions
 from rl_jax.worlds.guessing_games import Wordle as Wordle
 from rl_jax.worlds.guided_key_door import GuidedKeyDoor as GuidedKeyDoor
 from rl_jax.worlds.haggling import Haggling as Haggling
+from rl_jax.worlds.harmless_motifs import HarmlessMotifs as HarmlessMotifs
 from rl_jax.worlds.hinted_keywords import HintedKeywords as HintedKeywords
 from rl_jax.worlds.instructed_form import InstructedForm as InstructedForm
+from rl_jax.worlds.instructed_texts import InstructedTexts as InstructedTexts
 from rl_jax.worlds.instruction_pairs import InstructionPairs as InstructionPairs
 from rl_jax.worlds.key_door import KeyDoor as KeyDoor
 from rl_jax.worlds.kuhn_match import KuhnMatch as KuhnMatch

@@ -27,6 +27,12 @@ def followed(instructions: str, text: str) -> float:
   return sum(follows(one, text) for one in instructions) / len(instructions)
 
 
+def drawn_instructions(stream: draws.Draws, count: int) -> str:
+  """So many different instructions, in the order of their letters."""
+  key = {one: stream.uniform() for one in RULES}
+  return ''.join(sorted(sorted(RULES, key=key.__getitem__)[:count]))
+
+
 @dataclasses.dataclass(frozen=True)
 @checked
 class InstructionPairs(Task):
@@ -83,8 +89,7 @@ class InstructionPairs(Task):
     count = 2 + stream.below(2)
 
     def instructions() -> str:
-      key = {one: stream.uniform() for one in RULES}
-      return ''.join(sorted(sorted(RULES, key=key.__getitem__)[:count]))
+      return drawn_instructions(stream, count)
 
     def text() -> str:
       return ''.join(stream.choice(LETTERS) for _ in range(LENGTH))

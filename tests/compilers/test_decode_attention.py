@@ -128,7 +128,7 @@ def test_observations_are_fed_without_a_copy_of_a_layer_on_tpu(toy):
     update=dataclasses.replace(config.update, minibatch_prompts=16),
     evaluation=dataclasses.replace(config.evaluation, every=0),
   )
-  text = compiled('tpu:v5e:2x2', config, 'turn')
+  text = compiled('tpu:v5e:2x2', config, 'feed')
   # Keys of one layer, of 16 rows on each device.
   assert_never_copied(text, 16 * TOKENS)
 

@@ -122,7 +122,7 @@ def compiled_to_the_end(target, config, stage):
   ).temporaries
 
 
-def of_episodes(toy, target, rows, **fields):
+def of_episodes(toy, target, rows):
   """(bytes by plan, the most by the compiler) of the programs of a rollout.
 
   Weights and cache are results of the first and arguments of the others.
@@ -135,7 +135,6 @@ def of_episodes(toy, target, rows, **fields):
     max_prompt_tokens=512,
     max_response_tokens=512,
     turns=turns,
-    **fields,
   )
   model = dataclasses.replace(presets.PRESETS[SMALL], num_layers=4)
   config = dataclasses.replace(
@@ -160,7 +159,7 @@ def of_episodes(toy, target, rows, **fields):
       lowered[stage], devices=8, platform=planned.platform.name
     )
     for stage in lowered
-    if stage.split()[0] in ('generate', 'turn', 'feed', 'sample')
+    if stage.split()[0] in ('generate', 'feed', 'sample')
   }
   # The first reads the policy itself, which is kept.
   first = found.pop('generate').memory - plan.parameters
@@ -212,11 +211,9 @@ def test_a_batch_on_gpu_narrows_layer_by_layer(monkeypatch):
 
 
 @pytest.mark.parametrize('target', [H100, V5E])
-@pytest.mark.parametrize('episodes', ['lockstep', 'slots'])
-def test_the_plan_of_episodes_is_within_a_tenth(toy, target, episodes):
+def test_the_plan_of_episodes_is_within_a_tenth(toy, target):
   """All programs of a rollout; 32 rows on each of eight devices."""
-  found = of_episodes(toy, target, 32, episodes=episodes)
-  compare(episodes, target, *found)
+  compare('episodes', target, *of_episodes(toy, target, 32))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 The prompt is four digits; thought t is the set of sums that the first t digits
 can have, with either sign. A decoder is taught uniform distributions over them,
-or one path of signs that ends at the answer; GRPO on the answer follows.
+or one path of signs that ends at the answer; GRPO on the answer follows, with
+draws of tokens or of a Dirichlet distribution, and with a KL to the taught
+policy, as published, or without.
 """
 
 import functools
@@ -16,6 +18,7 @@ import numpy as np
 from experiments.papers.control import policies
 from experiments.papers.control.claims import Claim, Results, Row
 from rl_jax.control import thoughts, training
+from rl_jax.control.thought_draws import DirichletDraws, TokenDraws
 from rl_jax.learning.optimizers import OptimizerConfig
 from rl_jax.learning.statistics import Forward
 from rl_jax.method import Method
@@ -31,6 +34,8 @@ SUMS = 2 * MOST + 1  # tokens 0 to SUMS - 1 are sums from -MOST on
 BLANK = SUMS + LARGEST
 PROMPTS, GROUP, DRAWS = 16, 8, (1, 3, 6)
 ACCURACY = 'right answers of samples'
+DISTANCE = 'nats of a chain from the taught policy, after GRPO'
+KL = 0.1  # as published
 
 
 def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -116,30 +121,55 @@ def answered(
 
 def reinforced(
   forward: Forward,
-  params: Any,
+  start: Any,
   loss: thoughts.ThoughtClip,
   key: Array,
   updates: int,
+  kl: float,
 ) -> Any:
-  """Parameters after GRPO on the answer."""
+  """Parameters after GRPO on the answer; kl: to the start, per nat."""
+  penalty = thoughts.ThoughtKL(actions=loss.actions, draw=loss.draw, coef=kl)
   method = Method(
     credit=(credit.GroupCenter(), credit.GroupScale(ddof=0)),
-    losses=(loss,),
+    losses=(loss, penalty) if kl else (loss,),
     aggregation=TokenMean(),
   )
 
   def rows(params: Any, key: Array) -> Trajectories:
     take_key, key = jax.random.split(key)
     taken_N = jax.random.randint(take_key, (PROMPTS,), 0, LARGEST**STEPS)
-    return answered(forward, params, loss, key, taken_N)
+    traj = answered(forward, params, loss, key, taken_N)
+    if not kl:
+      return traj
+    return thoughts.with_reference(forward, start, traj, loss)
 
   config = OptimizerConfig(learning_rate=1e-3, total_steps=updates)
-  return training.fit(forward, method, rows, params, key, config)[0]
+  return training.fit(forward, method, rows, start, key, config)[0]
+
+
+def distance(
+  forward: Forward, params: Any, start: Any, traj: Trajectories, loss: Any
+) -> Array:
+  """The mean over rows of `params` of log p / p_start, of a whole chain."""
+  own_BT, start_BT = (
+    thoughts.with_reference(forward, one, traj, loss).extras[thoughts.REFERENCE]
+    for one in (params, start)
+  )
+  return (own_BT - start_BT).sum(axis=1).mean()
+
+
+def _sizes(scale: float) -> tuple[int, int]:
+  """Updates on targets, and of GRPO."""
+  return max(1, round(400 * scale)), max(1, round(150 * scale))
+
+
+def _clip(draw: Any) -> thoughts.ThoughtClip:
+  return thoughts.ThoughtClip(actions=tuple(range(SUMS)), draw=draw)
 
 
 def measure(key_S: Array, scale: float) -> Results:
   """Accuracy before and after GRPO, by the number of draws."""
-  first, then = max(1, round(400 * scale)), max(1, round(150 * scale))
+  first, then = _sizes(scale)
   forward = Forward(model=_model(16))
   every_N = jnp.arange(LARGEST**STEPS)
 
@@ -156,12 +186,12 @@ def measure(key_S: Array, scale: float) -> Results:
     arms = [('discrete path', path, 1)]
     arms += [(f'K {draws}', start, draws) for draws in DRAWS]
     for name, params, draws in arms:
-      loss = thoughts.ThoughtClip(actions=tuple(range(SUMS)), draws=draws)
+      loss = _clip(TokenDraws(draws=draws))
       score = functools.partial(accuracy, loss=loss)
       found['before'][name] = score(params)
-      trained = reinforced(forward, params, loss, key, then)
+      trained = reinforced(forward, params, loss, key, then, 0.0)
       found['after'][name] = score(trained)
-    loss = thoughts.ThoughtClip(actions=tuple(range(SUMS)))
+    loss = _clip(TokenDraws())
     found['before']['whole distribution'] = accuracy(start, loss, soft=True)
     return {
       f'{ACCURACY}, {when} GRPO': arms for when, arms in found.items()
@@ -170,6 +200,39 @@ def measure(key_S: Array, scale: float) -> Results:
         when: found[when]['K 3'] for when in ('before', 'after')
       }
     }
+
+  return policies.over_seeds(one, key_S)
+
+
+def measure_draws(key_S: Array, scale: float) -> Results:
+  """Accuracy before and after GRPO, by draws of tokens or of a Dirichlet
+  distribution, and how far GRPO goes from the taught policy.
+  """
+  first, then = _sizes(scale)
+  forward = Forward(model=_model(16))
+  every_N = jnp.arange(LARGEST**STEPS)
+  arms = {
+    'K 3': (TokenDraws(), 0.0),
+    'K 3, KL': (TokenDraws(), KL),
+    'Dirichlet': (DirichletDraws(), 0.0),
+    'Dirichlet, KL': (DirichletDraws(), KL),
+  }
+
+  def one(key: Array) -> dict[str, dict[str, Array]]:
+    test = jax.random.fold_in(key, 1)
+    start = taught(forward, key, first, discrete=False)
+    found: dict[str, dict[str, Array]] = {DISTANCE: {}}
+    for name, (draw, kl) in arms.items():
+      loss = _clip(draw)
+      before = answered(forward, start, loss, test, every_N)
+      trained = reinforced(forward, start, loss, key, then, kl)
+      after = answered(forward, trained, loss, test, every_N)
+      found[f'{ACCURACY}, {name}'] = {
+        'before': before.reward_B.mean(),
+        'after': after.reward_B.mean(),
+      }
+      found[DISTANCE][name] = distance(forward, trained, start, after, loss)
+    return found
 
   return policies.over_seeds(one, key_S)
 
@@ -197,4 +260,28 @@ ROW = Row(
     ),
   ),
   measure,
+)
+DRAWS_ROW = Row(
+  'CoT2 (L146) with a KL to the taught policy, and with Dirichlet draws',
+  (
+    Claim(
+      'with the KL, too, GRPO raises the accuracy of thoughts of three draws',
+      f'{ACCURACY}, K 3, KL',
+      'before',
+      'after',
+    ),
+    Claim(
+      'with the KL, GRPO raises the accuracy of Dirichlet thoughts',
+      f'{ACCURACY}, Dirichlet, KL',
+      'before',
+      'after',
+    ),
+    Claim(
+      'the KL holds thoughts of three draws nearer to the taught policy',
+      DISTANCE,
+      'K 3, KL',
+      'K 3',
+    ),
+  ),
+  measure_draws,
 )

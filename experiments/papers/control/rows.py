@@ -41,6 +41,7 @@ ROWS: dict[str, Row] = {
   'dr_rpo': slippery.ROW,
   'hnpg': lock.ROW,
   'cot2': chains.ROW,
+  'cot2_draws': chains.DRAWS_ROW,
   'pmoe': experts.ROW,
   'parl_grid': bilevel.GRID_ROW,
   'protected': protected.ROW,

@@ -25,3 +25,4 @@ from rl_jax.pieces.weights.sampler_mismatch import SequenceMask as SequenceMask
 from rl_jax.pieces.weights.sampler_mismatch import (
   TruncatedImportance as TruncatedImportance,
 )
+from rl_jax.pieces.weights.thought_weight import ThoughtWeight as ThoughtWeight

@@ -146,6 +146,30 @@ def test_gated_sum_by_hand(rows):
     shaping.GatedSum(logits=('a',))
 
 
+def test_a_sum_of_three_rewards(rows):
+  """RLUF: 2 of helpfulness, 0.5 sigmoid(love), 3 sigmoid(safe) by hand; E0
+  without the third, and in any order up to rounding (E1).
+  """
+  love_B, safe_B = np.log([3.0, 1.0, 1.0, 1.0]), np.log([1.0, 4.0, 1.0, 1.0])
+  rows = rows.replace(rewards={**rows.rewards, 'love': love_B, 'safe': safe_B})
+
+  def total(names, weights):
+    logits = tuple({*names} - {'a'})
+    piece = shaping.GatedSum(components=names, weights=weights, logits=logits)
+    return piece(CreditContext(rows.reward_B, rows)).value
+
+  found = total(('a', 'love', 'safe'), (2.0, 0.5, 3.0))
+  expected = 2 * REWARDS['a'][:2] + [0.375 + 1.5, 0.25 + 2.4]
+  np.testing.assert_allclose(found[:2], expected, rtol=1e-6)
+  np.testing.assert_array_equal(
+    total(('a', 'love', 'safe'), (2.0, 0.5, 0.0)),
+    total(('a', 'love'), (2.0, 0.5)),
+  )
+  np.testing.assert_allclose(
+    total(('safe', 'love', 'a'), (3.0, 0.5, 2.0)), found, rtol=1e-5
+  )
+
+
 def test_thresholds_of_overlap_harden(rows):
   """Overlaps 0.4, 0.6, 0.8: T = 0, 0.6, 1, then with 0.75 and 0.9 0, 0, 0.8.
   The second stage begins at rollout 1."""
