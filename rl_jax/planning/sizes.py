@@ -450,8 +450,7 @@ class Sizes:
     if self._on_tpu:
       return self._scratch_on_tpu(logits)
     if self.episodes:
-      before = self._before_episodes() - self._cache_of_fewer()
-      return max(logits, before, 0)
+      return max(logits, self._before_episodes() - self._cache_of_fewer())
     before = self.policies * self._passing_prompts()
     # The table of tokens is not gathered yet, and there is no cache.
     return max(logits, before - self.policies * self.table() - self.cache())
