@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct solves word problems of a verifiers environment.
 
   python -m experiments.train --config=configs/smollm2_guesses.py
-    --method=grpo --set=rollout.episodes=slots --workdir=runs/guesses
+    --method=grpo --workdir=runs/guesses
 
 An episode has up to four turns: a wrong answer is said to be too low or too
 high, a right one ends it. The rubric is the package's own for mathematics. The

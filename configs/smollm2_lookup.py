@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct looks up similar problems and calculates.
 
   python -m experiments.train --config=configs/smollm2_lookup.py
-    --method=grpo --set=rollout.episodes=slots --workdir=runs/lookup
+    --method=grpo --workdir=runs/lookup
 
 An episode has up to four turns of a line: 'Call: find WORDS' is answered with
 the most similar of other problems and its answer (BM25, extra 'search'), 'Call:

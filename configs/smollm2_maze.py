@@ -2,7 +2,7 @@
 
   uvicorn envs.maze_env.server.app:app --port=8000
   python -m experiments.train --config=configs/smollm2_maze.py
-    --method=grpo --set=rollout.episodes=slots --workdir=runs/maze
+    --method=grpo --workdir=runs/maze
 
 The first command is of a clone of https://github.com/meta-pytorch/OpenEnv; in
 that file `max_concurrent_envs` is to be the number of rows at least. An episode

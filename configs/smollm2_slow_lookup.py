@@ -1,7 +1,7 @@
 """configs/smollm2_lookup.py with tools that take ten seconds in the mean.
 
   python -m experiments.train --config=configs/smollm2_slow_lookup.py
-    --method=grpo --set=rollout.episodes=slots --workdir=runs/slow_lookup
+    --method=grpo --workdir=runs/slow_lookup
 
 An answer takes as long as is drawn for its request, by a lognormal law. Answers
 are the same as without the delay, and so are tokens; only time differs.

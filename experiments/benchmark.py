@@ -25,10 +25,10 @@ measures host_share only, with environments in so many processes.
 
 --stage=episodes trains --repeats updates on episodes of 1 to --turns turns,
 whose tools sleep for a mean of --call_seconds (--calls: constant, lognormal or
-heavy), in step and in slots, and simulates the same episodes with the seconds
-of a step that it has measured: benchmarks/episodes.py. --ways="arrival K=3,
-fixed K=1 hedged" plays in these ways of slots. 4 x 8 rows, turns of 16 tokens
-unless flags say otherwise. In step it waits for about 2 to 5 mean calls a turn.
+heavy), on policy and in the other --ways (as "arrival K=3, fixed K=1 hedged"),
+and simulates the same episodes with the seconds of a step that it has measured,
+also in step: benchmarks/episodes.py. 4 x 8 rows, turns of 16 tokens unless
+flags say otherwise.
 
 Every row generates --new_tokens tokens. With --mean_length rows end at random
 (lengths are geometric), and only seconds and generated tokens are meaningful.
@@ -311,9 +311,11 @@ def time_episodes(cfg: Any) -> None:
     alike=0.0,
   )
   try:
-    ways = [episodes.IN_STEP, *map(episodes.named, _WAYS.value)]
+    named = {name: episodes.named(name) for name in _WAYS.value}
   except ValueError as error:
     raise app.UsageError(f'--ways: {error}') from None
+  first = episodes.ON_POLICY
+  ways = [first, *(named[name] for name in named if name != first.name)]
   found = episodes.measured(
     cfg,
     load,

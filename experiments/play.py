@@ -27,7 +27,7 @@ from rl_jax.config import ExperimentConfig, evaluated_tokens, validate
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.models.tokenizer import ByteTokenizer
 from rl_jax.runs import assembly, directory
 from rl_jax.runs import policy as policy_lib
@@ -142,7 +142,7 @@ def by_policy(
   with contextlib.closing(
     assembly.make_runner(config, None, tokenizer, mesh)
   ) as episodes:
-    assert isinstance(episodes, EpisodeRunner)
+    assert isinstance(episodes, SlotRunner)
     prompts = EpisodePrompts(
       config.task,
       split,

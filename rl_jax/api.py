@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from rl_jax.config import ExperimentConfig, most_evaluated_tokens
-from rl_jax.episodes.episodes import OPPONENT
+from rl_jax.episodes.turn_taking import OPPONENT
 from rl_jax.models.files import hf_classifier
 from rl_jax.models.transformer import ModelConfig
 from rl_jax.pieces.policies import Loaded

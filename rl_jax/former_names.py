@@ -14,3 +14,9 @@ RENAMED: dict[str | tuple[str, str], str] = {
   ('RecordedWalks', 'num_logged'): 'num_recorded',
   ('RolloutConfig', 'logged_prompts'): 'recorded_prompts',
 }
+
+# Fields that are gone, by (class of today, name): why, as the error of --set
+# says it. Files may have them; what is read ignores them.
+REMOVED: dict[tuple[str, str], str] = {
+  ('RolloutConfig', 'episodes'): 'rows of episodes never wait for each other',
+}

@@ -17,7 +17,7 @@ import typing
 from typing import Any
 
 from rl_jax import user_modules
-from rl_jax.former_names import RENAMED
+from rl_jax.former_names import REMOVED, RENAMED
 
 # Where --add and --set look for the classes of pieces.
 PIECE_MODULES = (
@@ -197,7 +197,11 @@ def class_today(name: str, known: Iterable[str]) -> str:
 
 def fields_today(cls: type, values: dict[str, Any]) -> dict[str, Any]:
   """The values by today's names of fields of cls."""
-  return {_field_today(cls, name): value for name, value in values.items()}
+  return {
+    _field_today(cls, name): value
+    for name, value in values.items()
+    if (cls.__name__, name) not in REMOVED
+  }
 
 
 def _field_today(cls, name):
@@ -317,6 +321,8 @@ def _field_name(node, key, path):
   fields = [f.name for f in dataclasses.fields(node)]
   if key not in fields:
     key = _field_today(type(node), key)
+  if why := REMOVED.get((type(node).__name__, key)):
+    raise ValueError(f'{path} is gone, as {why}: leave it out')
   if key not in fields:
     section, _, last = path.rpartition('.')
     guess = None

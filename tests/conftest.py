@@ -226,8 +226,14 @@ def _played():
 
 @pytest.fixture(scope='session')
 def in_slots():
-  """The module tests/in_slots.py: the round of a `Played` in slots."""
+  """The module tests/in_slots.py: the round of a `Played` once more."""
   return _load('in_slots')
+
+
+@pytest.fixture(scope='session')
+def plain_episodes():
+  """The module tests/plain_episodes.py: the round, one row after the other."""
+  return _load('plain_episodes')
 
 
 @pytest.fixture(name='bad', scope='module')
@@ -242,7 +248,7 @@ def _bad():
 
 @pytest.fixture(scope='session')
 def make_episodes():
-  """The function of tests/played.py, which makes a LockstepRunner."""
+  """The function of tests/played.py, which makes a SlotRunner."""
   return _load('played').make_episodes
 
 

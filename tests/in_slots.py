@@ -1,4 +1,4 @@
-"""A round of a tiny model in slots, beside the same of `Played`.
+"""A round of a tiny model once more, beside the same of `Played`.
 
 Load by the fixture `in_slots`.
 """
@@ -12,6 +12,7 @@ from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import slot_runner
 from rl_jax.episodes.calls import Answer, Calls
 from rl_jax.episodes.journal import NumberedCalls
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime import processes
@@ -52,7 +53,7 @@ class CallsHere(Calls):
 
 
 class InSlots:
-  """The round of a `Played`, again in slots; calls: made of a pool's function.
+  """The round of a `Played`, again; calls: made of a pool's function.
 
   calls: None: those of runs, in worker processes. inside: (arrays of
   trajectories, Recorded) of rows that continue. more: arguments of the runner.
@@ -86,7 +87,6 @@ class InSlots:
         group_size=G,
         max_response_tokens=played.host.response_BT.shape[1],
         turns=turns,
-        free_turns=True,
         slots=slots,
         cache_tokens=cache_tokens,
       ),
@@ -95,15 +95,14 @@ class InSlots:
     journal = NumberedCalls(pool, workdir, '', sole_writer())
     if calls is not None:
       self.queue = journal._calls._calls = calls(make)
-    self.episodes = slot_runner.SlotRunner(
+    taking = TurnTaking(
       task,
-      journal,
       tokenizer=played.tokenizer,
       stop=make_stop(played.tokenizer),
       turns=turns,
       settings=VerifierConfig(on_turn_timeout='invalid', failed_share=1.0),
-      **more,
     )
+    self.episodes = slot_runner.SlotRunner(taking, journal, **more)
     with jax.transfer_guard('disallow'):
       traj, recorded = self.engine.start(*played.arrays, 0, 0), None
       if inside is not None:

@@ -10,8 +10,9 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.partners import NO_PARTNERS
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import CharTokenizer
@@ -25,20 +26,20 @@ TURNS = TurnConfig(max_turns=4, max_turn_tokens=3, max_observation_tokens=6)
 KEY = jax.random.key(5)
 
 
-def make_episodes(task, tokenizer, turns, pool=None, **more):
+def make_episodes(task, tokenizer, turns, pool=None, *, settings=None, **more):
   """Episodes without a journal, in this process if no pool is given.
 
-  more: arguments of LockstepRunner.
+  more: arguments of SlotRunner.
   """
   pool = SessionPool(task) if pool is None else pool
-  return LockstepRunner(
+  taking = TurnTaking(
     task,
-    NumberedCalls(pool),
     tokenizer=tokenizer,
     stop=make_stop(tokenizer),
     turns=turns,
-    **more,
+    settings=settings or VerifierConfig(),
   )
+  return SlotRunner(taking, NumberedCalls(pool), **more)
 
 
 class Played:
@@ -81,7 +82,7 @@ class Played:
       EngineConfig(group_size=G, max_response_tokens=size, turns=turns),
       mesh,
     )
-    self.tokenizer = tokenizer
+    self.tokenizer, self.turns = tokenizer, turns
     self.key = processes.put(KEY, mesh_lib.replicated(mesh))
     self.params = processes.put(self.params, mesh_lib.replicated(mesh))
     pool = SessionPool(task, workers, seconds)

@@ -21,6 +21,7 @@ from rl_jax.episodes import slot_runner
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.partners import NO_PARTNERS, Asked, Partners
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.judging.judges import Reader
 from rl_jax.models import params as params_lib
@@ -66,7 +67,6 @@ class Rounds:
         group_size=G,
         max_response_tokens=T,
         turns=TURNS,
-        free_turns=True,
         slots=slots,
         cache_tokens=flags.FLAGS.cache_tokens,
       ),
@@ -115,15 +115,18 @@ class Rounds:
       most=(2, 100)[seed % 2],
     )
     journal._calls._calls = calls
-    runner = slot_runner.SlotRunner(
+    turns = TurnTaking(
       self.task,
-      journal,
       tokenizer=self.tokenizer,
       stop=make_stop(self.tokenizer),
       turns=TURNS,
+      settings=VerifierConfig(failed_share=flags.FLAGS.failed_share),
+    )
+    runner = slot_runner.SlotRunner(
+      turns,
+      journal,
       partners=self.partners() if self.task.traits.asks else NO_PARTNERS,
       host_tokens=flags.FLAGS.host_tokens,
-      settings=VerifierConfig(failed_share=flags.FLAGS.failed_share),
     )
     prompts = EpisodePrompts(
       self.task, 'train', self.tokenizer, P, begin=runner.open

@@ -1,4 +1,4 @@
-"""Times runs of episodes whose tools sleep, in step and in slots.
+"""Times runs of episodes whose tools sleep, beside their simulation.
 
 Each way of playing is a run of the trainer with a learning rate of 0, so that
 all of them play the same episodes. Tools sleep for times drawn from the seed of
@@ -7,7 +7,8 @@ and the clock starts two or more updates later: programs are compiled then.
 The seconds of a step, of feeding and of training are those of the run itself,
 from its trace (--timeline), and the simulation (episodes_simulation) plays the
 same episodes with them: the numbers differ by what the runner costs, not by how
-busy the machine is.
+busy the machine is. It also plays them in step: each turn of all rows waits for
+the slowest call, as no runner here does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,30 +147,29 @@ class Slow(EnvironmentTask):
 
 
 class Way(NamedTuple):
-  """A way of playing; policy: of its simulation, None: turns in step."""
+  """A way of playing: fields of a rollout, and the policy that simulates it."""
 
   name: str
   rollout: Mapping[str, Any]
-  policy: Policy | None = None
+  policy: Policy
 
   @property
   def staleness(self) -> int:
     """K."""
-    return 0 if self.policy is None else self.policy.staleness
+    return self.policy.staleness
 
 
-def in_slots(staleness: int, hedged: bool = False, **rollout: Any) -> Way:
-  """Slots in the fixed order, or what else fields of the rollout say."""
+def with_staleness(staleness: int, hedged: bool = False, **rollout: Any) -> Way:
+  """The fixed order, or what else fields of the rollout say."""
   policy = Policy(rollout.get('order', 'fixed'), staleness, hedged)
-  given = {'episodes': 'slots', 'staleness': staleness, **rollout}
-  return Way(policy.name, given, policy)
+  return Way(policy.name, {'staleness': staleness, **rollout}, policy)
 
 
-IN_STEP = Way('lockstep', {})
+ON_POLICY = with_staleness(0)
 
 
 def named(text: str) -> Way:
-  """The way of slots with the name of its policy, as 'arrival K=3'.
+  """The way with the name of its policy, as 'arrival K=3'.
 
   Raises: ValueError for another text.
   """
@@ -181,7 +181,7 @@ def named(text: str) -> Way:
     )
   order, staleness, hedged = known.groups()
   more = {} if order == 'fixed' else {'order': order}
-  return in_slots(int(staleness), hedged is not None, **more)
+  return with_staleness(int(staleness), hedged is not None, **more)
 
 
 class Timed(Trainer):
@@ -270,7 +270,7 @@ def played(
   last = before + updates
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder)
-    hedged = way.policy is not None and way.policy.hedged
+    hedged = way.policy.hedged
     task = dataclasses.replace(task, gate=str(path / 'gate'), hedged=hedged)
     config = configuration(cfg, load, task, way, last)
     trainer = Timed(config, str(path / 'run'))
@@ -297,8 +297,9 @@ def measured(
 ) -> dict[str, Any]:
   """Seconds, device share and speed of each way, and the simulated ones.
 
-  mean: seconds of a call. speed: relative to turns in step, the first way.
-  share_ratio, speed_ratio: measured over simulated. kept: see played.
+  mean: seconds of a call. ways: the first one starts no more episodes than it
+  trains. speed: relative to turns in step, simulated with the seconds of the
+  same run. share_ratio, speed_ratio: measured over simulated. kept: see played.
   """
   task = Slow(
     turns=load.turns, kind=kind, mean=mean, letters=cfg.vocab_size - 2
@@ -309,23 +310,23 @@ def measured(
   data, found = None, {}
   for way in ways:
     run = played(cfg, load, task, way, before, updates, kept)
-    if data is None:  # of turns in step, which start no more than they train
+    if data is None:
       data = drawn(load, run.rows, kind, mean)
     own = data
-    if way.policy is not None and way.policy.hedged:
+    if way.policy.hedged:
       own = drawn(load, run.rows, kind, mean, hedged=True)
-    cell = cell_of(run, load, way)
+    cell = cell_of(run, load)
     found[way.name] = {
       'measured': _shares(run),
       'simulated': _simulated(cell, load, own, run, way.policy),
+      'in_step': _in_step(cell, load, data, run),
       'cell': dataclasses.asdict(cell),
       'turns_per_call': mean / (load.tokens * cell.base),
     }
   for one in found.values():
-    for source in ('measured', 'simulated'):
-      first = found[ways[0].name][source]['time']
-      one[source]['speed'] = first / one[source]['time']
     known, model = one['measured'], one['simulated']
+    for source in (known, model):
+      source['speed'] = one['in_step']['time'] / source['time']
     one['share_ratio'] = known['busy'] / model['busy']
     one['speed_ratio'] = known['speed'] / model['speed']
   return found
@@ -353,11 +354,11 @@ def drawn(
   return data
 
 
-def cell_of(run: Played, load: Load, way: Way) -> Cell:
+def cell_of(run: Played, load: Load) -> Cell:
   """The seconds of steps and tokens in a run.
 
-  In slots steps are those of bursts before which nothing was fed, see
-  `step_cost`. Feeding is what the others take more.
+  Steps are those of bursts before which nothing was fed, see `step_cost`.
+  Feeding is what the others take more.
   """
   start, end = run.window
   spans = [s for s in run.spans if start <= s.start and s.end <= end]
@@ -370,10 +371,6 @@ def cell_of(run: Played, load: Load, way: Way) -> Cell:
   )
   seconds = sum(s.seconds for s in updates if s.line == timeline.DEVICE)
   train = seconds / tokens
-  if way.policy is None:  # a turn: an observation for each row, and its tokens
-    turns = [s for s in spans if s.name == 'turn']
-    steps = len(turns) * load.tokens
-    return Cell(sum(s.seconds for s in turns) / steps, 0.0, 0.0, train)
   bursts = [s for s in spans if s.name == 'burst']
   bursts = [s for s in bursts if s.args['steps']]
   fed = [s for s in bursts if s.args['observations']]
@@ -417,15 +414,15 @@ def _shares(run):
 
 
 def _simulated(cell, load, data, run, policy):
-  if policy is None:
-    waits = data.wait.copy()
-    waits[:, -1] = 0.0
-    shown = Data(data.turns, data.tokens, waits)
-    found = simulation.lockstep(
-      cell, load, shown, run.updates, before=run.before
-    )
-  else:
-    found = simulation.slots(
-      cell, load, data, run.updates, policy, before=run.before
-    )
+  found = simulation.slots(
+    cell, load, data, run.updates, policy, before=run.before
+  )
   return {name: found[name] for name in ('time', 'busy')}
+
+
+def _in_step(cell, load, data, run):
+  """The same episodes if all rows had their turns together."""
+  waits = data.wait.copy()
+  waits[:, -1] = 0.0  # nobody judges
+  shown = Data(data.turns, data.tokens, waits)
+  return simulation.lockstep(cell, load, shown, run.updates, before=run.before)

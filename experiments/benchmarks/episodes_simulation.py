@@ -6,7 +6,7 @@ a token. An episode has turns of sampled tokens, a tool call after each, and a
 judge's call after the last.
 
   lockstep   all rows sample a turn, all tools answer, and so on; with `workers`
-             rows are bound to so many of them
+             rows are bound to so many of them. Only simulated.
   fixed, arrival    the rule of rl_jax.episodes.schedule, weights pinned
   newest     the fixed order; every token is sampled by the newest weights
   dropping   the first N groups that are complete; groups that started more than

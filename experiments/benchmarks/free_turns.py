@@ -1,15 +1,14 @@
-"""Times batches of episodes in slots: without latency, and very many at once.
+"""Times batches of episodes: without latency, and very many at once.
 
   python -m experiments.benchmarks.free_turns --part=latency
   python -m experiments.benchmarks.free_turns --part=live --episodes=10000
 
 Nothing is trained. Prints a JSON line.
 
-  latency   batches whose environments answer at once, in this process, are
-            played in step and in slots, in turn. ratio: seconds in step over
-            those in slots, the median of pairs with the least and the most
-            (which hold it in 98% for 7 pairs). host_share: of the time in
-            slots, in which no program runs. programs: of slots.
+  latency   batches whose environments answer at once, in this process. seconds:
+            of a batch, the median with the least and the most of --batches.
+            host_share: of the time, in which no program runs. programs: their
+            number.
   live      batches whose environments are coroutines that sleep are played in
             --slots slots: --few episodes and then --episodes. rate_ratio:
             tokens a second of the many over those of the few. memory_gb: what
@@ -39,10 +38,9 @@ from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes import timeline
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models import platform, presets
@@ -120,16 +118,12 @@ class Waits(AsyncEnvironment):
 
 
 class Batches:
-  """Batches of groups, played in one way; slots: None: all rows.
-
-  kind: LockstepRunner for turns in step, SlotRunner for slots.
-  """
+  """Batches of groups; slots: None: all rows."""
 
   def __init__(
     self,
     cfg: Any,
     task: Drawn,
-    kind: type[EpisodeRunner],
     groups: int,
     tokens: int,
     slots: int | None = None,
@@ -151,19 +145,17 @@ class Batches:
         group_size=GROUP,
         max_response_tokens=self.response,
         turns=limits,
-        free_turns=kind is SlotRunner,
         slots=slots,
       ),
       self.mesh,
     )
     tokenizer = ByteTokenizer()
     pool = SessionPool(task, None if task.waits else 0, 600.0)
-    self.runner = kind(
-      task,
+    self.runner = SlotRunner(
+      TurnTaking(
+        task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=limits
+      ),
       NumberedCalls(pool),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=limits,
     )
     self._prompts = EpisodePrompts(
       task, 'train', tokenizer, PROMPT, begin=self.runner.open
@@ -190,33 +182,19 @@ class Batches:
 def latency(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
   """The line without latency."""
   task = Drawn(turns=args.turns)
-  ways = {
-    kind: Batches(cfg, task, kind, args.groups, args.tokens)
-    for kind in (LockstepRunner, SlotRunner)
-  }
-  seconds: dict[Any, list[float]] = {kind: [] for kind in ways}
-  hosts, tokens = [], set()
-  with jax.set_mesh(ways[SlotRunner].mesh):
-    for pair in range(-1, args.pairs):
-      order = list(ways)[:: 1 if pair % 2 else -1]
-      for kind in order:
-        elapsed, count, host = ways[kind].play(pair + 1)
-        tokens.add((pair, count))
-        if pair >= 0:
-          seconds[kind].append(elapsed)
-          hosts += [host / elapsed] * (kind is SlotRunner)
-  for one in ways.values():
-    one.runner.close()
-  pairs = zip(seconds[LockstepRunner], seconds[SlotRunner], strict=True)
-  ratios = [step / slot for step, slot in pairs]
-  programs = ways[SlotRunner].engine.slots
-  assert programs is not None and len(tokens) == args.pairs + 1
+  batches = Batches(cfg, task, args.groups, args.tokens)
+  with jax.set_mesh(batches.mesh):
+    batches.play(0)  # compiles
+    played = [batches.play(number + 1) for number in range(args.batches)]
+  batches.runner.close()
+  programs = batches.engine.slots
+  assert programs is not None
+  seconds = [elapsed for elapsed, *_ in played]
   return {
-    'seconds_in_step': float(np.median(seconds[LockstepRunner])),
-    'seconds_in_slots': float(np.median(seconds[SlotRunner])),
-    'ratio': float(np.median(ratios)),
-    'interval': [min(ratios), max(ratios)],
-    'host_share': float(np.median(hosts)),
+    'seconds': float(np.median(seconds)),
+    'interval': [min(seconds), max(seconds)],
+    'tokens_a_second': float(np.median([n / x for x, n, _ in played])),
+    'host_share': float(np.median([host / x for x, _, host in played])),
     'programs': 1 + len(programs.feeds) + len(programs.widths),
   }
 
@@ -253,7 +231,7 @@ def live(args: argparse.Namespace, cfg: Any) -> dict[str, Any]:
   token = 2 * cfg.num_layers * cfg.num_kv_heads * cfg.head_size * 4
   for count in (args.few, args.episodes):
     groups = count // GROUP
-    batches = Batches(cfg, task, SlotRunner, groups, args.tokens, args.slots)
+    batches = Batches(cfg, task, groups, args.tokens, args.slots)
     with jax.set_mesh(batches.mesh):
       seconds, tokens, _ = batches.play(0)  # compiles
       with Resident() as memory:
@@ -289,7 +267,7 @@ def line(words: Sequence[str] | None = None) -> dict[str, Any]:
   parser.add_argument('--turns', type=int, default=5)
   parser.add_argument('--tokens', type=int, default=16, help='of a turn')
   parser.add_argument('--groups', type=int, default=4, help='of 8 rows')
-  parser.add_argument('--pairs', type=int, default=7)
+  parser.add_argument('--batches', type=int, default=7)
   parser.add_argument('--episodes', type=int, default=10_000)
   parser.add_argument('--few', type=int, default=512)
   parser.add_argument('--slots', type=int, default=256)

@@ -1,7 +1,7 @@
 """Reads traces of --timeline, and draws some of them over one another.
 
 python -m experiments.benchmarks.traces --out=episodes.png \\
-  'in step=DIR/lockstep.json' 'in slots=DIR/fixed K=0.json'
+  'on policy=DIR/fixed K=0.json' 'one early=DIR/fixed K=1.json'
 
 A panel for each trace, from the closing of update --after on: where the device
 works, and how many calls run.

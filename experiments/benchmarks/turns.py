@@ -17,11 +17,13 @@ import numpy as np
 
 from experiments.benchmarks import timing
 from rl_jax import decoding
-from rl_jax.decoding.engine import Engine, EngineConfig, make_engine
+from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.slot_engine import SlotPrograms
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.models.tokenizer import ByteTokenizer
@@ -83,7 +85,7 @@ class Constant(EnvironmentTask):
 class Turns:
   """Episodes of so many turns; those of fewer are the first turns of them.
 
-  lengths: of Constant. narrows: rows that have ended leave the batch.
+  lengths: of Constant. narrows: fewer rows have calls of fewer slots.
   """
 
   def __init__(
@@ -108,22 +110,21 @@ class Turns:
     )
     task = Constant(prompt=shape.prompt_tokens, lengths=lengths)
     tokenizer = ByteTokenizer()
-    self.engine = self._timed(
-      make_engine(
-        cfg,
-        decoding.SamplingConfig(eos_ids=()),
-        EngineConfig(
-          group_size=shape.group_size,
-          max_response_tokens=self._size,
-          turns=limits,
-        ),
-        mesh,
-      )
+    self.engine = make_engine(
+      cfg,
+      decoding.SamplingConfig(eos_ids=()),
+      EngineConfig(
+        group_size=shape.group_size,
+        max_response_tokens=self._size,
+        turns=limits,
+      ),
+      mesh,
     )
+    programs = self.engine.slots
+    assert programs is not None
+    self._time(programs)
     if not narrows:
-      self.engine = dataclasses.replace(
-        self.engine, narrowed=lambda playing, live_B: playing
-      )
+      programs.limits = programs.limits._replace(most=1)
     self._episodes = _episodes(task, workers, tokenizer, limits)
     prompts = EpisodePrompts(
       task, 'train', tokenizer, shape.prompt_tokens, begin=self._episodes.open
@@ -132,7 +133,8 @@ class Turns:
     self._empty = self.engine.start(*arrays, 0, 0)
     self._key = assembly.run_key(0, mesh)
     self._params = params_lib.init_params(cfg, self._key, mesh)
-    self.device_seconds: list[float] = []  # of each turn
+    self.device_seconds: list[float] = []  # of each burst, with what is fed
+    self._fed = 0.0  # seconds since the last burst
     self._again = jax.jit(
       functools.partial(
         decoding.generate,
@@ -142,25 +144,34 @@ class Turns:
       )
     )
 
-  def _timed(self, engine: Engine) -> Engine:
-    """Notes the seconds of each turn; the host would wait for it anyway."""
+  def _time(self, programs: SlotPrograms) -> None:
+    """Notes the seconds of each call, which then runs beside no other."""
 
-    def noted(call: Callable) -> Callable:
+    def noted(call: Callable, ends: bool) -> Callable:
       def timed(*args, **kwargs):
         started = self._clock()
         result = jax.block_until_ready(call(*args, **kwargs))
-        self.device_seconds.append(self._clock() - started)
+        self._fed += self._clock() - started
+        if ends:
+          self.device_seconds.append(self._fed)
+          self._fed = 0.0
         return result
 
       return timed
 
-    return dataclasses.replace(
-      engine, begin=noted(engine.begin), turn=noted(engine.turn)
-    )
+    programs.begin = noted(programs.begin, False)
+    programs.feed = noted(programs.feed, False)
+    programs.sample = noted(programs.sample, True)
+
+  @property
+  def seconds_by_turn(self) -> list[float]:
+    """Seconds on the device; all rows have as many bursts in each turn."""
+    parts = np.array_split(np.array(self.device_seconds), self._turns)
+    return [float(part.sum()) for part in parts]
 
   def play(self) -> None:
     """Whole episodes."""
-    self.device_seconds = []
+    self.device_seconds, self._fed = [], 0.0
     traj = self._episodes.play(
       self.engine, self._params, self._empty, self._key, self._examples
     )
@@ -195,13 +206,10 @@ class Turns:
 def _episodes(task, workers, tokenizer, limits):
   """Episodes of environments in worker processes; 0: in this process."""
   pool = SessionPool(task, workers)
-  return LockstepRunner(
-    task,
-    NumberedCalls(pool),
-    tokenizer=tokenizer,
-    stop=make_stop(tokenizer),
-    turns=limits,
+  turns = TurnTaking(
+    task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=limits
   )
+  return SlotRunner(turns, NumberedCalls(pool))
 
 
 @jax.jit
@@ -235,8 +243,8 @@ def measured(
   single_turn_over_generate: an episode of one turn over a response of as many
   tokens, called in turn. times_without_caches: what every turn would cost that
   encodes all again, over the kept caches. times_without_narrowing: episodes of
-  which each prompt's end in turn, the last at the limit, if their rows stayed
-  in the batch, over these.
+  which each prompt's end in turn, the last at the limit, if each call had slots
+  for all rows, over these.
   """
   made = {turns: Turns(cfg, shape, mesh, turns) for turns in LENGTHS}
   totals, wall, ratios, shares, clock = {}, {}, [], [], own_clock()
@@ -251,7 +259,8 @@ def measured(
       elapsed.append(time.perf_counter() - begun)
       seconds.append(whole)
       if turns == LENGTHS[-1]:
-        ratios.append(one.device_seconds[-1] / one.device_seconds[1])
+        by_turn = one.seconds_by_turn
+        ratios.append(by_turn[-1] / by_turn[1])
         shares.append(1 - sum(one.device_seconds) / whole)
     totals[turns] = float(np.median(seconds))
     wall[turns] = float(np.median(elapsed))

@@ -129,7 +129,7 @@ def decode(
     s = decoder.start(rows, slots)
   for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
     if width < s.row_W.shape[0]:
-      s = s.narrowed(width)
+      s = s.narrowed(width, cfg.platform)
     if width == slots < total:
       s = decoder.until_none_waits(s, narrower)
     else:
@@ -191,13 +191,15 @@ class Decoder:
       return s.grown(self.max_tokens, self.cfg.platform)
 
     def fit(s):
-      return self.in_a_small_cache(s.narrowed(narrower), widths[1:], last)
+      return self.in_a_small_cache(
+        s.narrowed(narrower, self.cfg.platform), widths[1:], last
+      )
 
     def are_too_many(s):
       s = s.grown(self.max_tokens, self.cfg.platform)
       for width in widths[1:]:
         if width >= last:
-          s = self.until(s, width).narrowed(width)
+          s = self.until(s, width).narrowed(width, self.cfg.platform)
       return s
 
     return lax.cond(s.going().sum() > narrower, are_too_many, fit, s)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rl_jax.decoding import decode, turn_decode
+from rl_jax.decoding import turn_decode
 from rl_jax.decoding.beam_search import beam_search
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.drafts.speculative import (
@@ -23,7 +23,7 @@ from rl_jax.decoding.slot_engine import SlotPrograms, make_programs
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import transformer
 from rl_jax.models.gradient_norms import embedding_norms
-from rl_jax.runtime import compilation, layout, processes
+from rl_jax.runtime import compilation, processes
 from rl_jax.runtime import mesh as mesh_lib
 from rl_jax.runtime.platform import Platform
 
@@ -35,8 +35,8 @@ class EngineConfig:
   cache_tokens of episodes: see slot_decode.places_of_shard.
   group_size: rows of a prompt. max_response_tokens: T of rows.
   new_tokens: that a call adds to a row at most; None: max_response_tokens.
-  turns: limits of episodes; None: there are none. free_turns: their rows do not
-  wait for each other (slot_decode).
+  turns: limits of episodes, which have slots (slot_decode); None: there are
+  none.
   speculative: where drafts come from; None: plain decoding.
   beams: search of this width in place of draws, without slots and drafts.
   """
@@ -46,7 +46,6 @@ class EngineConfig:
   slots: int | None = None
   cache_tokens: int | None = None
   turns: TurnConfig | None = None
-  free_turns: bool = False
   new_tokens: int | None = None
   speculative: Drafts | None = None
   beams: int | None = None
@@ -65,13 +64,10 @@ class Engine:
   start: (prompt_NP, mask_NP, id_N, first_serial, policy_version) -> empty
     trajectories, rows split over the mesh.
   generate: jitted; (params, traj=, key=) -> trajectories, replicated.
-  begin, turn, finish, opponents: of episodes, jitted; see turn_decode. begin:
-    (params, traj=, key=, acting_B=) -> weights, playing, tokens; turn:
-    (weights, playing, said) -> playing, tokens; finish: (traj, playing,
-    finished_B, turn_BT, turns, role_B, context_BT) -> trajectories. narrowed:
-    (playing, live_B on the host) -> playing, with fewer slots if rows that are
-    not live never continue. None without a TurnConfig. slots: programs of
-    episodes whose rows do not wait for each other, None: there are none.
+  slots, finish, opponents: of episodes, None without a TurnConfig. slots: the
+    programs of their turns. finish, opponents: jitted, see turn_decode; finish:
+    (traj, table, finished_B, turn_BT, turns, role_B, context_BT) ->
+    trajectories.
   variant: (further transforms, new_tokens, group_size) -> the engine with them
     after its own; the others as in EngineConfig, None: as they are.
   drafts: what speculative decoding keeps from call to call.
@@ -82,13 +78,10 @@ class Engine:
   generate: Any
   mesh: jax.sharding.Mesh
   drafts: DraftState
-  begin: Any = None
-  turn: Any = None
+  slots: SlotPrograms | None = None
   finish: Any = None
-  narrowed: Callable | None = None
   opponents: Any = None
   variant: Any = None
-  slots: SlotPrograms | None = None
   norms: Any = None
 
 
@@ -126,27 +119,21 @@ def _engine(model, sampling, config, mesh, draft_shape, drafts) -> Engine:
         new_tokens=fewer or config.new_tokens,
         group_size=group_size or config.group_size,
         turns=None,
-        free_turns=False,
       ),
       mesh,
       draft_shape,
       drafts,
     )
 
-  episodes, free = {}, None
-  if config.turns is not None and config.free_turns:
-    free = make_programs(
-      model, sampling, config.turns, mesh, config.slots, config.cache_tokens
-    )
+  episodes = {}
   if config.turns is not None:
-    episodes = _episodes(model, sampling, config.turns, mesh)
+    episodes = _episodes(model, sampling, config, mesh)
   return Engine(
     start=_make_start(mesh, config.group_size, config.max_response_tokens),
     generate=_make_generate(model, sampling, config, mesh, draft_shape, drafts),
     mesh=mesh,
     variant=variant,
     drafts=drafts,
-    slots=free,
     norms=_make_norms(model),
     **episodes,
   )
@@ -208,57 +195,15 @@ def _make_generate(model, sampling, config, mesh, draft_shape, drafts):
   return GenerateWithDrafts(jitted, drafts)
 
 
-def _episodes(model, sampling, turns, mesh):
-  """The functions of episodes; what the host reads is replicated."""
-  replicated = mesh_lib.replicated(mesh)
-  # One layout for all turns, or the second would be compiled again; where heads
-  # are split the compiler chooses, as they must stay so.
-  split = mesh.shape['tensor'] > 1 or mesh.shape['sequence'] > 1
-  rows = None if split else mesh_lib.rows(mesh)
-  fixed = {
-    'cfg': model,
-    'sampling': sampling,
-    'turn_tokens': turns.max_turn_tokens,
-  }
-
-  def begin(params, traj, key, acting_B=None):
-    weights, playing = turn_decode.begin(
-      params, traj, key, acting_B=acting_B, **fixed
-    )
-    return weights, playing, playing.tokens()
-
-  def turn(weights, playing, said):
-    playing = turn_decode.turn(weights, playing, said, **fixed)
-    return playing, playing.tokens()
-
-  def narrower(playing, live_B):
-    total = live_B.shape[0]
-    shards = layout.parts(playing.num_prompts, 'sampled_rows')
-    most = live_B.reshape(shards, -1).sum(axis=1).max()
-    widths = turn_decode.widths_of_turns(
-      total // shards, playing.max_tokens, decode.most_widths(model)
-    )
-    width = min(width for width in widths if width >= most)
-    if width * shards >= playing.row_W.shape[0]:
-      return playing
-    return narrow(playing, processes.put(live_B, replicated), width=width)
-
-  options = compilation.options(Platform.of_mesh(mesh))
-  narrow = jax.jit(
-    turn_decode.narrowed, static_argnames='width', out_shardings=rows
-  )
+def _episodes(model, sampling, config, mesh) -> dict[str, Any]:
+  """The functions of episodes."""
   return {
-    'narrowed': narrower,
-    'begin': jax.jit(
-      begin, out_shardings=(None, rows, replicated), compiler_options=options
+    'slots': make_programs(
+      model, sampling, config.turns, mesh, config.slots, config.cache_tokens
     ),
-    'turn': jax.jit(
-      turn,
-      donate_argnames='playing',
-      out_shardings=(rows, replicated),
-      compiler_options=options,
+    'finish': jax.jit(
+      turn_decode.finish, out_shardings=mesh_lib.replicated(mesh)
     ),
-    'finish': jax.jit(turn_decode.finish, out_shardings=replicated),
     'opponents': jax.jit(
       turn_decode.opponents, out_shardings=mesh_lib.rows(mesh)
     ),

@@ -62,14 +62,16 @@ class Slots(struct.PyTreeNode, kw_only=True):
     """The `places` of attend_response; None if no row looks for its prompt."""
     return places_of(self.row_W, self.num_rows)
 
-  def narrowed(self, width: int) -> 'Slots':
+  def narrowed(self, width: int, platform: Platform) -> 'Slots':
     """The slots that are going, in a batch of `width`."""
     # Stable: rows of a group stay neighbours.
     slot_W = jnp.argsort(~self.going(), stable=True)[:width]
     return self.replace(
       row_W=self.row_W[slot_W],
       step_W=self.step_W[slot_W],
-      caches=taken(self.caches, self.row_W, slot_W, self.num_rows),
+      caches=taken(
+        self.caches, self.row_W, slot_W, self.num_rows, platform.is_gpu
+      ),
     )
 
   def grown(self, max_tokens: int, platform: Platform) -> 'Slots':
@@ -93,10 +95,17 @@ def places_of(row_W: Array, rows: int) -> tuple[Array, Array] | None:
 
 
 def taken(
-  caches: tuple[models.Cache, ...], row_W: Array, slot_V: Array, rows: int
+  caches: tuple[models.Cache, ...],
+  row_W: Array,
+  slot_V: Array,
+  rows: int,
+  by_layer: bool = False,
 ) -> tuple[models.Cache, ...]:
-  """The caches of fewer slots; row_W: the rows of all slots before."""
-  found = [cache.take(slot_V) for cache in caches]
+  """The caches of fewer slots; row_W: the rows of all slots before.
+
+  by_layer: see kv_cache.taken; of no use where the old caches stay.
+  """
+  found = [cache.take(slot_V, by_layer) for cache in caches]
   if not shares_prompts(rows, slot_V.shape[0]):
     prompt_V = slot_V
     if shares_prompts(rows, row_W.shape[0]):

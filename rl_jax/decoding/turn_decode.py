@@ -3,7 +3,8 @@
 A prompt is encoded once for its group, and every token of an episode is fed
 once: those of an observation several at a time, and the last few by the same
 steps that draw tokens. Each row samples as soon as its own observation has been
-fed. Rows whose episodes have ended leave the batch between turns.
+fed. Turns of all rows at once (`begin`, `turn`) are those of environments that
+answer on the device; others have slots (slot_decode).
 """
 
 import functools
@@ -65,26 +66,13 @@ class Playing(struct.PyTreeNode, kw_only=True):
     """The `places` of attend_response."""
     return slots.places_of(self.row_W, self.rows.length_B.shape[0])
 
-  def tokens(self) -> dict[str, Array]:
-    """The arrays that the host reads after a turn."""
-    return {
-      'response': self.rows.response_BT,
-      'length': self.rows.length_B,
-      'finished': self.rows.finished_B,
-    }
-
 
 class Observations(struct.PyTreeNode, kw_only=True):
-  """Observations: `length` of the ids; live: still playing.
-
-  forget: rows that no longer see what is before these ids, but for the prompt;
-  None: no row.
-  """
+  """Observations: `length` of the ids; live: still playing."""
 
   ids_BO: Array
   length_B: Array
   live_B: Array
-  forget_B: Array | None = None
 
 
 def begin(
@@ -95,16 +83,12 @@ def begin(
   cfg: models.ModelConfig,
   sampling: SamplingConfig,
   turn_tokens: int,
-  acting_B: Array | None = None,
 ) -> tuple[Any, Playing]:
   """(weights for the turns, the episodes after their first turn).
 
-  traj: empty rows, or unfinished ones that continue inside a turn, in whose
-  tokens a stop text may begin. A turn ends at a token of sampling.eos_ids, or
-  after turn_tokens. acting: rows that have this turn, None: all; the others
-  wait for their first observation, which must not be empty.
+  A turn ends at a token of sampling.eos_ids, or after turn_tokens.
   """
-  rows = first_rows(traj, key, sampling, turn_tokens, acting_B)
+  rows = first_rows(traj, key, sampling, turn_tokens)
   weights, begun = prefilled(params, traj, cfg, sampling)
 
   def shard(weights, sampling, begun, rows):
@@ -124,7 +108,12 @@ def first_rows(
   turn_tokens: int,
   acting_B: Array | None = None,
 ) -> Rows:
-  """The rows of traj before their first turn; see begin."""
+  """The rows of traj before their first turn.
+
+  traj: empty rows, or unfinished ones that continue inside a turn, in whose
+  tokens a stop text may begin. acting: rows that have this turn, None: all; the
+  others wait for their first observation, which must not be empty.
+  """
   rows = unfinished_rows(traj, key, turn_tokens)
   if acting_B is not None:
     rows = rows.replace(limit_B=jnp.where(acting_B, rows.limit_B, 0))
@@ -210,15 +199,7 @@ def turn(
     rows = _with_observation(playing.rows, said, turn_tokens)
     total, max_tokens = rows.response_BT.shape
     decoder = _decoder(weights, cfg, sampling, (), total, max_tokens)
-    caches = playing.caches
-    if said.forget_B is not None:
-      row_W, begun_B = playing.rows_of_slots, playing.rows.length_B
-
-      def see(x):
-        return jnp.where(said.forget_B[row_W], begun_B[row_W], x)
-
-      caches = tuple(c.replace(context_B=see(c.context_B)) for c in caches)
-    playing = playing.replace(rows=rows, caches=caches)
+    playing = playing.replace(rows=rows)
     playing = _feed_observations(decoder, playing)
     return _until_all_wait(decoder, playing)
 
@@ -226,38 +207,6 @@ def turn(
     shard, (False, False, True, True), playing.num_prompts
   )
   return by_rows(weights, sampling, playing, said)
-
-
-def widths_of_turns(rows: int, max_tokens: int, most: int) -> tuple[int, ...]:
-  """The slots to begin with and those to narrow to, each half at most.
-
-  A selection of decode.batch_widths; each is its own program.
-  """
-  widths = [rows]
-  for width in decode.batch_widths(rows, max_tokens, most):
-    if 2 * width <= widths[-1]:
-      widths.append(width)
-  return tuple(widths)
-
-
-def narrowed(playing: Playing, live_B: Array, width: int) -> Playing:
-  """The rows that continue, in `width` slots of each shard: they fit.
-
-  What they draw stays the same but for the rounding of products (tier E2).
-  """
-
-  def shard(playing, live_B):
-    # Stable: rows of a group stay neighbours.
-    slot_V = jnp.argsort(~live_B[playing.row_W], stable=True)[:width]
-    total = playing.rows.length_B.shape[0]
-    return playing.replace(
-      row_W=playing.row_W[slot_V],
-      step_W=playing.step_W[slot_V],
-      caches=slots.taken(playing.caches, playing.row_W, slot_V, total),
-    )
-
-  by_rows = layout.by_rows(shard, (True, True), playing.num_prompts)
-  return by_rows(playing, live_B)
 
 
 def decoder_of_turns(

@@ -1,7 +1,7 @@
 """Episodes whose environments answer on the device, as one function.
 
 The host is not asked between turns, so that whole runs can be one program. The
-record is that of `episodes.EpisodeRunner` (tier E2).
+record is that of `slot_runner.SlotRunner` (tier E2).
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ def play(
   game: Game,
   answer_NA: Array,
 ) -> tuple[Trajectories, dict[str, Array]]:
-  """(whole episodes, reward components [B]); see `EpisodeRunner.play`.
+  """(whole episodes, reward components [B]); see `SlotRunner.play`.
 
   answer: of the task's device_answers.
 

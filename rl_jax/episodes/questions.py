@@ -1,4 +1,4 @@
-"""Questions of episodes in slots to frozen models, answered between bursts.
+"""Questions of episodes to frozen models, answered between bursts.
 
 A model reads a fixed number of rows a call, so that an answer has the same bits
 whatever else is asked with it. The call is made when it is full, or when
@@ -35,6 +35,10 @@ class Questions:
     """Returns whether a call of some model would have no row left."""
     asked = {request.payload for request, _ in self._waiting}
     return self._partners.fill(map(self._partners.code, asked))
+
+  def code(self, question: Ask) -> int:
+    """See Partners.code."""
+    return self._partners.code(question)
 
   def ask(self, request: Request) -> Answer | None:
     """The answer if no model is needed; None: `answers` has it later."""

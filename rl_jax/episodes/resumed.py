@@ -1,13 +1,11 @@
-"""Episodes that continue: their recorded turns are repeated."""
+"""Episodes that continue: their recorded turns are taken again."""
 
-from collections.abc import Callable
 import dataclasses
 from typing import Any
 
 import numpy as np
 
-from rl_jax.decoding.stop import Stop
-from rl_jax.episodes.players import Episode, Player
+from rl_jax.episodes.players import Player
 from rl_jax.episodes.turns import TurnFormat
 from rl_jax.types import ENVIRONMENT, PAD
 
@@ -75,31 +73,6 @@ class Recorded:
     return self.response_BT[
       row, here_T & ((self.kind_BT[row] == ENVIRONMENT) == observed)
     ]
-
-
-def repeat(
-  recorded: Recorded,
-  players: list[Player],
-  rows: range,
-  ask: Callable[[list[Episode]], None],
-  stop: Stop,
-  form: TurnFormat,
-) -> None:
-  """Takes the turns before the open one again.
-
-  players: of `rows`; each is the only player of its episode, which has started.
-  An episode that says something else, or ends sooner, fails as a `mismatch`.
-  """
-  left = [
-    (player, recorded.turns(row))
-    for row, player in zip(rows, players, strict=True)
-  ]
-  while acting := [(player, x) for player, x in left if x and player.acts()]:
-    for player, turns in acting:
-      player.act(stop.text(turns[0][0]))
-    ask([player.episode for player, _ in acting])
-    for player, turns in acting:
-      compare(player, turns.pop(0)[1], form)
 
 
 def compare(player: Player, ids: np.ndarray, form: TurnFormat) -> None:

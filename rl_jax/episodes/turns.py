@@ -9,10 +9,8 @@ from rl_jax.tasks.environments.base import (
   is_environment,
 )
 
-SLOTS = 'slots'  # of RolloutConfig.episodes
 FIXED = 'fixed'  # of RolloutConfig.order
 ORDERS = (FIXED, 'arrival')
-EPISODES = ('lockstep', SLOTS)
 _ACTION, _OBSERVATION = 'anaction', 'anobservation'  # in a probe of a template
 
 
@@ -37,21 +35,13 @@ class TurnConfig:
 def check(task: Any, rollout: Any, method: Any) -> None:
   """Raises ValueError if task, rollout and method do not agree on episodes."""
   name = type(task).__name__
-  _check_order(rollout)
   if is_environment(task):
     _check_limits(name, rollout)
     _check_method(task, rollout, method)
-    if rollout.episodes == SLOTS and rollout.staleness:
-      _check_across(task, rollout, method)
   elif method.wrapper.replays:
     raise ValueError(
       f'method.rollout = {type(method.rollout).__name__} repeats episodes, but '
       f'{name} is not an environment (it has no method `make`): set it to null'
-    )
-  elif rollout.episodes == SLOTS:
-    raise ValueError(
-      f"rollout.episodes = 'slots', but {name} is not an environment (it has "
-      "no method `make`): set it to 'lockstep'"
     )
   elif rollout.turns is not None:
     raise ValueError(
@@ -60,33 +50,11 @@ def check(task: Any, rollout: Any, method: Any) -> None:
     )
 
 
-def _check_order(rollout):
-  """Raises ValueError if groups would not arrive one by one."""
-  if rollout.order == FIXED:
-    return
-  for name, value, wanted in (
-    ('episodes', rollout.episodes, rollout.episodes == SLOTS),
-    ('staleness', rollout.staleness, rollout.staleness > 0),
-  ):
-    if not wanted:
-      raise ValueError(
-        f'rollout.order = {rollout.order!r} with rollout.{name} = {value!r}: '
-        'groups arrive one by one only if episodes are played across updates; '
-        "set rollout.episodes to 'slots' and rollout.staleness to 1 or more, "
-        f'or rollout.order to {FIXED!r}'
-      )
-
-
 def _check_limits(name, rollout):
   if rollout.turns is None:
     raise ValueError(
       f'rollout.turns is missing: {name} has episodes of several turns; '
       "give it, for example --set='rollout.turns=TurnConfig(max_turns=8)'"
-    )
-  if rollout.slots is not None and rollout.episodes != SLOTS:
-    raise ValueError(
-      f'rollout.slots = {rollout.slots}, but all episodes of {name} are '
-      "played at a time: set it to null, or rollout.episodes to 'slots'"
     )
   if rollout.speculative is not None:
     raise ValueError(
@@ -136,35 +104,71 @@ def _check_method(task, rollout, method):
     )
 
 
-def _check_across(task, rollout, method):
-  """Raises ValueError for episodes that cannot be played across updates."""
-  name, traits = type(task).__name__, task.traits
-  start = (
-    f"rollout.episodes = 'slots' with rollout.staleness = {rollout.staleness} "
-    'and '
-  )
+def crosses_updates(config: Any) -> bool:
+  """Returns whether episodes start while earlier updates wait for theirs.
+
+  With rollout.staleness = 0, or if `what_waits` says why they cannot, those of
+  an update start after the update before it.
+  """
+  rollout = config.rollout
+  if rollout.turns is None or not rollout.staleness:
+    return False
+  return what_waits(config) is None
+
+
+def what_waits(config: Any) -> str | None:
+  """The setting that needs whole batches of episodes, and why; None: no one.
+
+  config: an ExperimentConfig.
+  """
+  rollout, method = config.rollout, config.method
   for field, value in (
     ('method.rollout', method.rollout),
     ('rollout.recorded_prompts', rollout.recorded_prompts),
   ):
     if value:
-      raise ValueError(
-        f'{start}{field}: only plain groups are played across updates; set '
-        'rollout.staleness to 0'
-      )
-  keeps = method.group_filter
-  if keeps is not None and traits.players > 1:
-    raise ValueError(
-      f'{start}method.group_filter = {type(keeps).__name__}, but {name} has '
-      f'{traits.players} players, whose groups are trained together: set '
-      'rollout.staleness to 0'
+      return f'{field}: only plain groups are played across updates'
+  keeps, players = method.group_filter, config.task.traits.players
+  if keeps is None:
+    return None
+  start = f'method.group_filter = {type(keeps).__name__}'
+  if players > 1:
+    return (
+      f'{start}, but {type(config.task).__name__} has {players} players, whose '
+      'groups are trained together'
     )
-  if keeps is not None and keeps.compares_groups:
-    raise ValueError(
-      f'{start}method.group_filter = {type(keeps).__name__}, which compares '
-      'the groups of a rollout: groups that are played across updates are '
-      'judged one by one; set rollout.staleness to 0'
+  if keeps.compares_groups:
+    return (
+      f'{start}, which compares the groups of a rollout: across updates '
+      'groups are judged one by one'
     )
+  revised = [one.name for one in config.judges if one.revision is not None]
+  if revised:
+    return (
+      f'{start} and a revision of the judges {revised}: across updates groups '
+      'are judged one by one, and a revision reads whole batches'
+    )
+  return None
+
+
+def check_order(config: Any) -> None:
+  """Raises ValueError if groups would not arrive one by one.
+
+  config: an ExperimentConfig.
+  """
+  rollout = config.rollout
+  if rollout.order == FIXED or crosses_updates(config):
+    return
+  why = f'rollout.turns = {rollout.turns}'
+  if rollout.turns is not None:
+    why = f'rollout.staleness = {rollout.staleness}'
+    if rollout.staleness:
+      why = what_waits(config)
+  raise ValueError(
+    f'rollout.order = {rollout.order!r} with {why}: groups arrive one by one '
+    'only if episodes are played across updates, with rollout.staleness of at '
+    f'least 1; or set rollout.order to {FIXED!r}'
+  )
 
 
 @dataclasses.dataclass(frozen=True)

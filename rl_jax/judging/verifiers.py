@@ -9,8 +9,8 @@
 
 There are three runners. A text verifier decodes and judges in worker processes;
 a token verifier is a pure function of the trajectories on the device. In
-`episodes.EpisodeRunner`, of which there are two kinds, environments answer
-every turn; for it a task is the environment that takes one action, a response.
+`slot_runner.SlotRunner` environments answer every turn; for it a task is the
+environment that takes one action, a response.
 Only the code that makes runners distinguishes them.
 host, restore, forget and close are those of a journal of outcomes, which only
 outcomes that are not reproducible need.

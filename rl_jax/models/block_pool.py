@@ -9,7 +9,6 @@ the pool, however long a response may become.
 from typing import Any, Self
 
 from flax import struct
-import jax
 import jax.numpy as jnp
 
 from rl_jax.models import kv_cache, rope
@@ -35,17 +34,24 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     """C."""
     return self.k_BJKT[0][0].shape[-1]
 
-  def take(self, slot_W: Array) -> Self:
-    """The pool of the given slots; no more blocks than they can fill."""
+  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
+    """The pool of the given slots; no more blocks than they can fill.
+
+    by_layer: see kv_cache.taken.
+    """
     held_MW = self.owner_M[:, None] == slot_W[None]
     owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
     most = slot_W.shape[0] * self.row_blocks
     if most >= owner_M.shape[0]:
       return self.replace(owner_M=owner_M)
     kept = jnp.argsort(owner_M == FREE, stable=True)[:most]
-    blocks = (self.k_BJKT, self.v_BJTK, owner_M, self.first_M)
-    k, v, owner_M, first_M = jax.tree.map(lambda x: x[kept], blocks)
-    return self.replace(k_BJKT=k, v_BJTK=v, owner_M=owner_M, first_M=first_M)
+    k, v = kv_cache.taken(self.k_BJKT, self.v_BJTK, kept, by_layer)
+    return self.replace(
+      k_BJKT=k,
+      v_BJTK=v,
+      owner_M=owner_M[kept],
+      first_M=self.first_M[kept],
+    )
 
   def assigned(
     self, going_W: Array, token_W: Array
@@ -94,13 +100,36 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     here_MB &= self.first_M[:, None] == (step_B - column_B)[None]
     none = self.owner_M.shape[0]
     block_B = jnp.where(here_MB.any(axis=0), here_MB.argmax(axis=0), none)
+    column_M = jnp.where(here_MB, column_B[None], self.size).min(axis=1)
     # No row sees a token of a free block.
     now_M = step_B.at[self.owner_M].get(mode='fill', fill_value=0)
     token_MC = self.first_M[:, None] + jnp.arange(self.size)[None]
     age_MC = now_M[:, None] - token_MC
     return kv_cache.PoolStep(
-      block_B, column_B, self.owner_M, age_MC > 0, age_MC
+      block_B, column_B, self.owner_M, column_M, age_MC > 0, age_MC
     )
+
+
+def put(
+  x: Array,
+  new_B: Array,
+  at: kv_cache.PoolStep,
+  axis: int,
+  layer: Array | None,
+) -> Array:
+  """x with the fed token of each row in its block, in place; see kv_cache.put.
+
+  In stacked layers each block looks for the token of its row instead, as
+  kv_cache.put_tokens does: XLA for TPU would copy the layer into the layout of
+  a scatter and back.
+  """
+  if layer is not None:
+    new_M = new_B.at[at.owner_M].get(mode='clip')
+    return kv_cache.put_tokens(
+      x, new_M[:, None], at.column_M[:, None], axis, layer
+    )
+  rest = (slice(None),) * (axis - 1)
+  return x.at[(at.block_B, *rest, at.column_B)].set(new_B, mode='drop')
 
 
 def sizes(max_tokens: int, cache_tokens: int) -> tuple[int, int, int]:

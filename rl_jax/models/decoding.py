@@ -293,9 +293,8 @@ def _pooled_layer_step(layer, cfg, x, shared, own, number, fed):
   q, k, v = layers.qkv(layer, cfg, x, fed.tables)
   limits, at = layers.limits(cfg, layer), fed.steps
   (keys,), (values,) = own
-  place = (at.block_B, *(() if number is None else (number,)), slice(None))
-  keys = keys.at[*place, :, at.column_B].set(k, mode='drop')
-  values = values.at[*place, at.column_B].set(v, mode='drop')
+  keys = block_pool.put(keys, k, at, 3, number)
+  values = block_pool.put(values, v, at, 2, number)
   seen_MC = at.seen_MC & limits.near(at.age_MC)
   now = (k[..., None], v[:, :, None], jnp.ones((1, 1), bool))
   attended = attention.attend_response(

@@ -28,13 +28,16 @@ TURN_BLOCKS = 4
 class PoolStep(NamedTuple):
   """The places where rows of a pool write the fed token, and what they see.
 
-  block: past the last one for a row that holds no block for its token. seen:
-  tokens before the one that is fed. age: how many tokens ago they were fed.
+  block: past the last one for a row that holds no block for its token.
+  column_M: the column of a block that its row writes, past the last one if
+  none. seen: tokens before the one that is fed. age: how many tokens ago they
+  were fed.
   """
 
   block_B: Array
   column_B: Array
   owner_M: Array
+  column_M: Array
   seen_MC: Array
   age_MC: Array
 
@@ -74,12 +77,10 @@ class Cache(struct.PyTreeNode, kw_only=True):
     """The distance of token `step` of each row from the end of the prompt."""
     return step_B
 
-  def take(self, slot_W: Array) -> Self:
-    """The given rows, with the prompts of all."""
-    return self.replace(
-      k_BJKT=jax.tree.map(lambda x: x[slot_W], self.k_BJKT),
-      v_BJTK=jax.tree.map(lambda x: x[slot_W], self.v_BJTK),
-    )
+  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
+    """The given rows, with the prompts of all; by_layer: see taken."""
+    k, v = taken(self.k_BJKT, self.v_BJTK, slot_W, by_layer)
+    return self.replace(k_BJKT=k, v_BJTK=v)
 
   @property
   def places(self) -> int:
@@ -158,10 +159,10 @@ class RowCache(Cache, kw_only=True):
     """See Cache."""
     return step_B if self.context_B is None else step_B - self.context_B
 
-  def take(self, slot_W: Array) -> Self:
+  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
     """See Cache."""
     context_B = None if self.context_B is None else self.context_B[slot_W]
-    return super().take(slot_W).replace(context_B=context_B)
+    return super().take(slot_W, by_layer).replace(context_B=context_B)
 
   def step(self, clock: Array, step_B: Array) -> BlockSteps:
     """See Cache; columns are int32 [B], outside of the block if not here."""
@@ -195,6 +196,28 @@ class RowCache(Cache, kw_only=True):
       step_B[:, None, None] - jnp.arange(first, first + size)[None, None]
       for first in range(0, self.places, size)
     ]
+
+
+def taken(
+  keys: tuple, values: tuple, index_W: Array, by_layer: bool
+) -> tuple[tuple, tuple]:
+  """(keys, values) of each layer at the indices of the first axis.
+
+  by_layer: those of a layer are taken after those of the one before, whose old
+  places may then be free. XLA for GPU takes the keys of all layers in one
+  kernel otherwise, so that the old and the new ones of all lie there together.
+  """
+
+  def of_layer(layer, index_W):
+    return jax.tree.map(lambda x: x[index_W], layer)
+
+  found = []
+  for layer in zip(keys, values, strict=True):
+    found.append(of_layer(layer, index_W))
+    if by_layer:  # the next one needs these indices
+      found[-1], index_W = lax.optimization_barrier((found[-1], index_W))
+  taken_keys, taken_values = zip(*found, strict=True)
+  return taken_keys, taken_values
 
 
 def remembered(token_T: Array, context_B: Array | None) -> Array | bool:

@@ -134,8 +134,9 @@ def resolve(
   """The model with what this platform computes with; logs every choice once.
 
   Nothing is compiled. If the installed libraries do not support a kernel (cuDNN
-  is missing, for example), 'auto' takes 'plain'; otherwise it is an error.
-  spans: of the mesh, mesh.spans.
+  is missing, for example), 'auto' takes 'plain'; otherwise it is an error. What
+  is planned for another platform than that of this process does not depend on
+  the libraries of this machine. spans: of the mesh, mesh.spans.
 
   Raises: ValueError if model.attention asks for a kernel that cannot run.
   """
@@ -146,7 +147,9 @@ def resolve(
   kernel, why = choose_attention(
     attention, platform, dtype, head_size, spans, causal.cap is not None
   )
-  refusal = attention_kernels.refusal(kernel, dtype, head_size, causal)
+  refusal = None
+  if platform.name == Platform.of_process().name:
+    refusal = attention_kernels.refusal(kernel, dtype, head_size, causal)
   if refusal and attention == AUTO:
     kernel, why = PLAIN, f'{kernel}: {refusal}'
   elif refusal:

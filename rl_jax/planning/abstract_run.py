@@ -18,7 +18,7 @@ from rl_jax.data.recorded_checks import reads_mismatched
 from rl_jax.decoding.engine import make_engine
 from rl_jax.decoding.generate import start_trajectories
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.episodes import OPPONENT
+from rl_jax.episodes.turn_taking import OPPONENT
 from rl_jax.learning.learned_reward import Scorer
 from rl_jax.learning.optimizers import make_optimizer
 from rl_jax.learning.state import state_shapes

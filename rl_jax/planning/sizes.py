@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from rl_jax.decoding import decode, slot_decode, slot_engine, turn_decode
+from rl_jax.decoding import decode, slot_decode, slot_engine
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.slots import shares_prompts
-from rl_jax.episodes.turns import FIXED, SLOTS
+from rl_jax.episodes import turns
 from rl_jax.learning import statistics
 from rl_jax.method import Method
 from rl_jax.models import attention as attention_lib
@@ -43,17 +43,18 @@ PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 3  # hidden units of prompts
 GAPS_ON_TPU = 1.04
 
 
-def tables_of_episodes(rollout: Any, method: Any) -> int:
+def tables_of_episodes(config: Any) -> int:
   """Tables of episodes that are open at a time, each of N groups.
 
   By arrival twice as many groups start first. With a filter groups start that
   do not fill a table, or in a further round; one that drops more than half of
   them may need more.
   """
-  if rollout.episodes != SLOTS or not rollout.staleness:
+  if not turns.crosses_updates(config):
     return 1
-  arrives = rollout.order != FIXED
-  filtered = method.group_filter is not None
+  rollout = config.rollout
+  arrives = rollout.order != turns.FIXED
+  filtered = config.method.group_filter is not None
   return (1 + rollout.staleness) * (1 + filtered) + arrives
 
 
@@ -83,7 +84,7 @@ class Sizes:
   kv_heads: int
   mlp: int  # hidden units of a token, of all experts that compute it
   experts: int  # whose weights a device has; 0 if there is one MLP
-  gathered: bool  # weights are split over fsdp, and whole where they are used
+  fsdp: int  # devices that share weights, which are whole where they are used
   vocab: int
   itemsize: int  # of the compute dtype
   slots: int | None  # rows that are decoded at a time
@@ -97,7 +98,6 @@ class Sizes:
   beams: bool = False  # rows are kept sequences of beam search
   # Batches of episodes that are played at a time, each with weights and caches.
   played: int = 1
-  in_slots: bool = False  # episodes whose rows do not wait for each other
   on_host: bool = False  # rows of these may wait in the memory of the host
 
   @classmethod
@@ -135,7 +135,7 @@ class Sizes:
       kv_heads=split(model.num_kv_heads),
       mlp=_hidden_units(model, split),
       experts=split(model.num_experts),
-      gathered=axes['fsdp'] > 1,
+      fsdp=axes['fsdp'],
       vocab=split(model.vocab_size),
       itemsize=jnp.dtype(model.compute_dtype).itemsize,
       slots=share(rollout.slots),
@@ -146,8 +146,7 @@ class Sizes:
       policies=sampling_policies(config.method),
       widened=wrapper.widens,
       continued=wrapper.continues,
-      played=tables_of_episodes(rollout, config.method),
-      in_slots=rollout.episodes == SLOTS,
+      played=tables_of_episodes(config),
       on_host=rollout.host_cache_tokens is not None,
     )
 
@@ -244,6 +243,11 @@ class Sizes:
     return copies * self._layer_numbers * self.itemsize
 
   @property
+  def gathered(self) -> bool:
+    """Returns whether devices share weights."""
+    return self.fsdp > 1
+
+  @property
   def copied(self) -> bool:
     """Returns whether products read copies of the weights."""
     m = self.model
@@ -296,29 +300,41 @@ class Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that continue have theirs again, and while
-    the cache grows all rows their first places. Few slots of many rows have
-    their prompts to themselves. Episodes keep all places between their turns.
-    Beams that are kept are copied.
+    While the batch narrows the rows that continue have theirs again, on GPU of
+    one layer at a time; while the cache grows all rows have their first places.
+    Few slots of many rows have their prompts to themselves. Beams that are kept
+    are copied.
     """
     if not self.rollout:
       return 0
-    if self.in_slots:
+    if self.episodes:
       return self._cache_of_slots()
     m, rows, token = self.model, self._sampled_rows, self._token
-    if self.cache_tokens and self.drafts is None and not self.episodes:
+    if self.cache_tokens and self.drafts is None:
       return self._pool() * token
     places, widths = self.rollout * self.prompt, self._widths()
+    small = 0
     if (
-      not self.episodes
-      and not self.beams
+      not self.beams
       and self.drafts is None
       and decode.starts_small(m)
       and decode.wide_widths(widths, rows, self.response)
     ):
-      places += rows * kv_cache.first_places(self.response)
-    places += sum(map(self._places, widths[:2]))
-    return places * token
+      small = rows * kv_cache.first_places(self.response)
+    places += self._places(widths[0])
+    fewer = sum(map(self._places, widths[1:2]))
+    if self._by_layer:
+      return (places + max(small, fewer // m.num_layers)) * token
+    return (places + small + fewer) * token
+
+  @property
+  def _by_layer(self) -> bool:
+    """Returns whether fewer rows are taken out of a cache layer by layer.
+
+    Those of episodes are results of their own program, with the others beside.
+    """
+    on_gpu = self.model.platform.is_gpu
+    return on_gpu and not self.episodes and not self.beams
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
@@ -359,17 +375,16 @@ class Sizes:
     if not self.episodes:
       return 0
     rows, size = self._sampled_rows, self.model.head_size
-    if self.in_slots:
-      rows = min(self.slots or rows, self._kept_rows())
+    rows = min(self.slots or rows, self._kept_rows())
     places = self.rollout * self.prompt + self._places(rows)
     turned = self._padded(size) / size if size % TPU_LANES else 1 / 2
     return int(places * self._token * turned) // self.played
 
   def _cache_of_fewer(self) -> int:
     """Bytes of the cache that fewer rows have besides, in their calls."""
-    if self.in_slots:
+    if self.episodes:
       return self._places(self._copied_rows()) * self._token // self.played
-    if self.beams or (self.cache_tokens and not self.episodes):
+    if self.beams or self.cache_tokens:
       return 0
     return sum(map(self._places, self._widths()[1:2])) * self._token
 
@@ -386,8 +401,6 @@ class Sizes:
   def _widths(self) -> list[int]:
     """The numbers of rows that are decoded at a time, the most first."""
     rows, most = self._sampled_rows, decode.most_widths(self.model)
-    if self.episodes:
-      return [*turn_decode.widths_of_turns(rows, self.response, most)]
     if self.beams:
       return [rows, rows]
     slots = min(self.slots or rows, rows)
@@ -416,10 +429,11 @@ class Sizes:
     widths = decode.batch_widths(
       slots, self.response, decode.most_widths(self.model)
     )
-    fewer = [width * whole for width in widths if width * whole < blocks]
-    places = (
-      self.rollout * self.prompt + (blocks + max(fewer, default=0)) * size
-    )
+    few = [width * whole for width in widths if width * whole < blocks]
+    fewer = max(few, default=0) * size
+    if self._by_layer:
+      fewer //= self.model.num_layers
+    places = self.rollout * self.prompt + blocks * size + fewer
     own = [width for width in widths[:2] if not shares_prompts(rows, width)]
     return places + sum(own) * self.prompt
 
@@ -428,7 +442,9 @@ class Sizes:
 
     That is the logits of a step or, where it is more, what lies there before
     the first step, less the cache. Between the programs of episodes there are
-    weights and cache, which are results and lie beside all from the start.
+    weights and cache, which are results and lie beside all from the start; the
+    cache of fewer rows is not there yet, with which rows in step have another
+    program.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -438,11 +454,27 @@ class Sizes:
       return max(self._prefill(), SAMPLING_COPIES * logits)
     if self._on_tpu:
       return self._scratch_on_tpu(logits)
+    if self.episodes:
+      before = self._before_episodes() - self._cache_of_fewer()
+      step = logits - (0 if self.in_slots else self._cache_of_fewer())
+      return max(step, before, 0)
     before = self.policies * self._passing_prompts()
-    if self.episodes:  # the cache of fewer rows is not there yet
-      return max(logits, before - self._cache_of_fewer())
     # The table of tokens is not gathered yet, and there is no cache.
     return max(logits, before - self.policies * self.table() - self.cache())
+
+  def _before_episodes(self) -> int:
+    """Returns what GPUs hold before the first step beside results.
+
+    Those are the prompts; the result of XLA that becomes the table of tokens
+    has one of their arrays of hidden units before, if it is large enough. Or it
+    is that table while devices exchange their shares of it, twice.
+    """
+    hidden = self.rollout * self.prompt * self.mlp * self.itemsize
+    passing, table = self._passing_prompts(), self.table()
+    if hidden <= table:
+      passing -= hidden
+    exchanged = 2 * table // self.fsdp if self.gathered else 0
+    return self.policies * max(passing, exchanged)
 
   def _scratch_on_tpu(self, logits: int) -> int:
     """Returns the same of programs for TPU, with the gaps between buffers.

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from rl_jax import checks
 from rl_jax.data.recorded_checks import check_recorded_rollout
 from rl_jax.episodes import partners, turns
 from rl_jax.judging.learned_checks import check_learned
@@ -15,6 +14,7 @@ def check(config: Any) -> None:
   """Raises ValueError, of an ExperimentConfig, naming two fields."""
   rollout, method = config.rollout, config.method
   turns.check(config.task, rollout, method)
+  turns.check_order(config)
   check_recorded_rollout(
     config.task, rollout, method, on_device=config.verifier.on_device
   )
@@ -27,7 +27,6 @@ def check(config: Any) -> None:
   _check_cache(rollout)
   _check_places(config.task, rollout)
   _check_devices(config)
-  _check_filter(config)
   if config.task.traits.rewrites and config.mesh.sequence > 1:
     name = type(config.task).__name__
     raise ValueError(
@@ -37,30 +36,26 @@ def check(config: Any) -> None:
 
 
 def _check_cache(rollout: Any) -> None:
-  names = ('turns', 'speculative')
-  if rollout.episodes == turns.SLOTS:
-    names = ('speculative',)
-  for name in names:
-    set_to = checks.values(rollout, (name,))[name]
-    if rollout.cache_tokens is not None and set_to is not None:
-      raise ValueError(
-        f'rollout.cache_tokens = {rollout.cache_tokens} with rollout.{name}: '
-        'their rows have their own caches; set rollout.cache_tokens to null'
-      )
+  if rollout.cache_tokens is not None and rollout.speculative is not None:
+    raise ValueError(
+      f'rollout.cache_tokens = {rollout.cache_tokens} with '
+      'rollout.speculative: their rows have their own caches; set '
+      'rollout.cache_tokens to null'
+    )
 
 
 def _check_places(task: Any, rollout: Any) -> None:
   """Raises ValueError if rows of episodes cannot share a cache."""
-  in_slots, most = rollout.episodes == turns.SLOTS, rollout.max_response_tokens
+  played, most = rollout.turns is not None, rollout.max_response_tokens
   cached, parked = rollout.cache_tokens, rollout.host_cache_tokens
-  if parked is not None and (cached is None or not in_slots):
+  if parked is not None and (cached is None or not played):
+    lacks = 'turns' if cached is not None else 'cache_tokens'
     raise ValueError(
-      f'rollout.host_cache_tokens = {parked} with rollout.episodes = '
-      f'{rollout.episodes!r} and rollout.cache_tokens = {cached}: rows move to '
-      "the host only if episodes in 'slots' share the cache of the devices; "
-      'set it to null, or both of them'
+      f'rollout.host_cache_tokens = {parked} with rollout.{lacks} = None: rows '
+      'move to the host only if episodes share the cache of the devices; set '
+      'it to null, or both'
     )
-  if cached is None or not in_slots:
+  if cached is None or not played:
     return
   if cached < most:
     raise ValueError(
@@ -79,22 +74,6 @@ def _check_places(task: Any, rollout: Any) -> None:
       f'rollout.cache_tokens = {cached}, but {type(task).__name__} has '
       f'{task.traits.players} players, who need their rows in turn: set it to '
       'null'
-    )
-
-
-def _check_filter(config: Any) -> None:
-  """Raises ValueError if a rubric would depend on which groups end first."""
-  rollout, keeps = config.rollout, config.method.group_filter
-  across = rollout.episodes == turns.SLOTS and rollout.staleness
-  if keeps is None or not across:
-    return
-  revised = [one.name for one in config.judges if one.revision is not None]
-  if revised:
-    raise ValueError(
-      f'method.group_filter = {type(keeps).__name__} with rollout.staleness '
-      f'= {rollout.staleness} and a revision of the judges {revised}: groups '
-      'that are played across updates are judged one by one, and a revision '
-      'reads whole batches; set rollout.staleness to 0'
     )
 
 

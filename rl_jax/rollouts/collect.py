@@ -19,13 +19,7 @@ from rl_jax.decoding import rounding
 from rl_jax.decoding.drafts.settings import Drafts
 from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.turns import (
-  EPISODES,
-  FIXED,
-  ORDERS,
-  SLOTS,
-  TurnConfig,
-)
+from rl_jax.episodes.turns import FIXED, ORDERS, TurnConfig
 from rl_jax.judging import compared
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.learned import (
@@ -62,10 +56,8 @@ from rl_jax.types import GroupSummary, Trajectories
 class RolloutConfig:
   """The number and the length of the rows that an iteration draws.
 
-  turns: limits of episodes, for tasks that are environments.
-  episodes: 'lockstep': all rows wait for the slowest call of every turn;
-    'slots': a row continues as soon as its own call is answered
-    (episodes.slot_runner). Time only; a row has the same tokens (tier E2).
+  turns: limits of episodes, for tasks that are environments. A row of them
+    continues as soon as its own call is answered (episodes.slot_runner).
   show_stop: a text of `stop` that has ended a response is a part of what
     verifiers, judges and environments read, as '</answer>' for answers between
     tags. Control tokens and end tokens are not.
@@ -73,16 +65,16 @@ class RolloutConfig:
     num_prompts at least: rounds end when num_prompts groups are kept, and the
     first of these are trained on. None: num_prompts.
   slots: rows that are decoded at a time, on all devices; a row that ends makes
-    room for the next, and so does one whose turn ends with episodes='slots'.
+    room for the next, and so does one of an episode whose turn ends.
     Memory and speed only, never mathematics. None: all rows.
   cache_tokens: of responses whose keys and values fit on all devices; the slots
     share them. Memory and speed only. None: each slot has room for a whole one.
-    With episodes='slots' the rows of each batch that is played share them; a
-    row has room for a whole response. None: all rows have.
-  host_cache_tokens: of episodes in slots: tokens in the memory of the host, to
-    which the keys and values of rows move that wait for an answer while others
-    need their room (decoding.cache_places). Copies keep their bits. None: such
-    rows keep their room, and the others wait for their end.
+    The rows of each batch of episodes that is played share them, and a row has
+    room for a whole response. None: all rows have.
+  host_cache_tokens: of episodes: tokens in the memory of the host, to which the
+    keys and values of rows move that wait for an answer while others need their
+    room (decoding.cache_places). Copies keep their bits. None: such rows keep
+    their room, and the others wait for their end.
   window_tokens: that a row gets in an iteration at most; it continues in the
     next, see rollouts.windows. None: responses are written in one.
   recorded_prompts: of num_prompts, those whose rows are the responses that the
@@ -93,9 +85,10 @@ class RolloutConfig:
   parts: of its prompts, in which a rollout is sampled; one is verified while
     the next one is decoded. Memory and speed only, as slots.
   staleness: the lag of the weights that sample, in iterations, see
-    rollouts.lagged; each costs a copy of the trained weights. With
-    episodes='slots' it is by how many updates episodes start early, while those
-    of the updates before are still played; then each costs caches, too. With
+    rollouts.lagged; each costs a copy of the trained weights. Of episodes it
+    is by how many updates they start early, while those of the updates before
+    are still played; then each costs caches, too. Where batches of episodes
+    must be whole (turns.what_waits) it is only the lag. With
     mesh.rollout_devices some devices sample while the others train.
   order: which groups an update trains if episodes are played across updates.
     'fixed': the first ones in the order in which they started. 'arrival': those
@@ -124,7 +117,6 @@ class RolloutConfig:
   cache_tokens: int | None = ranged(None, 1)
   host_cache_tokens: int | None = ranged(None, 1)
   turns: TurnConfig | None = None
-  episodes: str = chosen('lockstep', EPISODES)
   window_tokens: int | None = ranged(None, 1)
   recorded_prompts: int = ranged(0, 0)
   sampler_weights: str = chosen(rounding.TRAINER, rounding.SAMPLER_WEIGHTS)
@@ -160,7 +152,6 @@ class RolloutConfig:
       slots=self.slots,
       cache_tokens=self.cache_tokens,
       turns=self.turns,
-      free_turns=self.episodes == SLOTS,
       new_tokens=self.window_tokens,
       speculative=self.speculative,
     )

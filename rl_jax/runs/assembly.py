@@ -18,11 +18,9 @@ from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.closings import ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
-from rl_jax.episodes.episodes import EpisodeRunner
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.slot_runner import SlotRunner
-from rl_jax.episodes.turns import SLOTS
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.judging import reward_names
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
@@ -67,7 +65,7 @@ from rl_jax.verification.journal import FOLDER
 from rl_jax.verification.numbered_rewards import NumberedRewards
 from rl_jax.verification.sessions import SessionPool
 
-Runner = TextVerifier | TokenVerifier | EpisodeRunner
+Runner = TextVerifier | TokenVerifier | SlotRunner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,7 +211,7 @@ def make_prompts(
   """The prompts of the task or of another; runner: opens episodes."""
   rollout, kind = config.rollout, PromptSet
   if rollout.turns is not None:
-    assert isinstance(runner, EpisodeRunner)
+    assert isinstance(runner, SlotRunner)
     kind = functools.partial(EpisodePrompts, begin=runner.open)
   return kind(
     config.task if task is None else task,
@@ -372,22 +370,20 @@ def make_runner(
   if config.rollout.turns is None:
     return TextVerifier(journal)
   assert isinstance(journal, NumberedCalls)
-  kind = LockstepRunner
-  if config.rollout.episodes == SLOTS:
-    kind = functools.partial(
-      SlotRunner,
-      closings=closings,
-      host_tokens=config.rollout.host_cache_tokens or 0,
-    )
-  return kind(
+  turns = TurnTaking(
     task,
-    journal,
     tokenizer=tokenizer,
     stop=_stop_of(config, tokenizer),
     turns=config.rollout.turns,
+    settings=settings,
+  )
+  return SlotRunner(
+    turns,
+    journal,
     partners=make_partners(config, mesh, run_key(config.seed, mesh)),
     judged=bool(config.judges),
-    settings=settings,
+    closings=closings,
+    host_tokens=config.rollout.host_cache_tokens or 0,
   )
 
 

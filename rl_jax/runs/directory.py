@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import dataclasses
+import json
 import os
 import stat
 from typing import Any
@@ -11,6 +12,7 @@ from etils import epath
 
 from rl_jax import overrides, serialization
 from rl_jax.config import ExperimentConfig, optimizer_of
+from rl_jax.former_names import REMOVED
 from rl_jax.records.checkpoints import files
 from rl_jax.records.checkpoints.files import committed_steps
 from rl_jax.runs import fingerprints
@@ -118,9 +120,10 @@ def _check(config, workdir, allowed, prints):
   if not isinstance(saved, ExperimentConfig):
     raise ValueError(f'{path} is damaged: it holds no configuration of a run')
   _history(path)
-  changes = _differences(saved, config)
   with open(path, encoding='utf-8') as f:
-    code = serialization.changed_files(f.read())
+    text = f.read()
+  changes = _differences(saved, config) + _turns_in_step(text, config)
+  code = serialization.changed_files(text)
   edited = code + fingerprints.changes(*prints)
   named = [
     line
@@ -182,6 +185,18 @@ def _differences(saved, given):
   return serialization.difference(saved, given)
 
 
+def _turns_in_step(text, config):
+  """The change of a run whose rows of episodes waited for each other.
+
+  What they draw next is equal within tier E2, but with rollout.staleness their
+  episodes now start early.
+  """
+  recorded = json.loads(text)['rollout'].get('episodes')
+  if config.rollout.turns is None or recorded != 'lockstep':
+    return []
+  return ["rollout.episodes: 'lockstep' -> 'slots'"]
+
+
 def _is_named(line, allowed):
   field = line.split(': ', 1)[0]
   return any(
@@ -203,10 +218,11 @@ def _by_index(config, path):
       node = node[int(key)] if key.isdigit() and int(key) < len(node) else None
     elif dataclasses.is_dataclass(node):
       fields = [f.name for f in dataclasses.fields(node)]
-      if key not in fields:
+      gone = (type(node).__name__, key) in REMOVED
+      if not gone and key not in fields:
         text = overrides.unknown_name(f'field in {path!r}', key, fields)
         raise ValueError(f'--allow_change: {text}')
-      node = getattr(node, key)
+      node = None if gone else getattr(node, key)
     elif isinstance(node, dict):
       node = node.get(key)
     keys.append(key)

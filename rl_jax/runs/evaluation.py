@@ -19,8 +19,7 @@ from rl_jax.decoding.drafts.settings import in_evaluations
 from rl_jax.decoding.engine import Engine, EngineConfig
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import Stop
-from rl_jax.episodes.episodes import EpisodeRunner
-from rl_jax.episodes.turns import SLOTS
+from rl_jax.episodes.slot_runner import SlotRunner
 from rl_jax.judging.judges import NO_JUDGES, Judges
 from rl_jax.judging.verifiers import TextVerifier, TokenVerifier
 from rl_jax.measures import best_of, by_problem, consensus
@@ -180,7 +179,6 @@ def engine_config(
     slots=rollout.slots,
     cache_tokens=rollout.cache_tokens,
     turns=rollout.turns,
-    free_turns=rollout.episodes == SLOTS,
     speculative=in_evaluations(rollout.speculative),
     beams=beams,
   )
@@ -272,7 +270,7 @@ class Evaluator:
     self,
     engine: MakeEngine,
     prompts: Mapping[str, PromptSet | OptionScores],
-    runner: TextVerifier | TokenVerifier | EpisodeRunner,
+    runner: TextVerifier | TokenVerifier | SlotRunner,
     protocols: Mapping[str, Protocol],
     settings: EvaluationConfig,
     *,

@@ -10,7 +10,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.decoding.engine import EngineConfig, make_engine
 from rl_jax.decoding.sampling import SamplingConfig
 from rl_jax.decoding.stop import make_stop
-from rl_jax.episodes.turns import SLOTS
+from rl_jax.episodes import turns
 from rl_jax.judging import scripted
 from rl_jax.judging.judge_questions import Question
 from rl_jax.judging.judges import NO_JUDGES, Asked, Judges, Reader
@@ -229,10 +229,9 @@ class _Readers:
         f'judge {self.name!r}: questions of {max_tokens} tokens and answers of '
         f'{more}, but its model has {self.model.max_positions} positions'
       )
-    rollout = self.config.rollout
     # Groups are judged as they end: an answer must not depend on which others
     # are read in its call, so it has one width.
-    across = rollout.episodes == SLOTS and rollout.staleness
+    across = turns.crosses_updates(self.config)
     return {
       'model': self.model,
       'mesh': self.mesh,

@@ -29,7 +29,8 @@ import jax.numpy as jnp
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
 from rl_jax.episodes import timeline
-from rl_jax.episodes.episodes import OPPONENT, EpisodeRunner
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import OPPONENT
 from rl_jax.learning.update import Batch
 from rl_jax.measures.entropy_change import EntropyChange
 from rl_jax.records import metrics as metrics_lib
@@ -347,7 +348,7 @@ class Trainer:
   def draw_timeline(self, window: profiling.Window) -> None:
     """Writes a trace of the episodes of these iterations into the workdir."""
     runner = self.parts.runner
-    assert isinstance(runner, EpisodeRunner), 'the run has no episodes'
+    assert isinstance(runner, SlotRunner), 'the run has no episodes'
     self.timeline = timeline.Timeline(
       window, runner.activity, f'{self.workdir}/timeline.json'
     )

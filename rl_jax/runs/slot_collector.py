@@ -20,8 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 from absl import logging
 import numpy as np
 
+from rl_jax.episodes.game import Game
 from rl_jax.episodes.schedule import Begin, Close, Rule, Schedule
-from rl_jax.episodes.slot_runner import OPEN, Game, SlotRunner
+from rl_jax.episodes.slot_runner import OPEN, SlotRunner
 from rl_jax.judging.judges import UNREAD, Judges
 from rl_jax.rollouts import responses
 from rl_jax.rollouts.collect import Collector, kept_groups

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 from typing import Any, Protocol, cast
 
+from absl import logging
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +14,7 @@ from rl_jax.config import ExperimentConfig
 from rl_jax.data.recorded import RecordedSet, RecordedSource
 from rl_jax.data.recorded_checks import check_recorded, reads_mismatched
 from rl_jax.decoding.stop import Stop
-from rl_jax.episodes.turns import SLOTS
+from rl_jax.episodes import turns
 from rl_jax.pieces import row_inputs
 from rl_jax.pieces.piece import CheckContext
 from rl_jax.pieces.selection import ShuffledPass
@@ -184,8 +185,15 @@ def make_source(
 
   def sampler(prompts, rollout, score):
     kind = Collector if rollout.window_tokens is None else WindowedCollector
-    if rollout.episodes == SLOTS and rollout.staleness:
+    if turns.crosses_updates(config):
       kind = SlotCollector
+    elif rollout.turns is not None and rollout.staleness:
+      logging.info(
+        'rollout.staleness = %d: episodes are sampled by weights of so many '
+        'updates before, and none starts early: %s',
+        rollout.staleness,
+        turns.what_waits(config),
+      )
     selector = host_selector(chooses, task, prompts, key, policy)
     memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:

@@ -50,6 +50,11 @@ class Platform:
     return cls.of_process()
 
   @property
+  def is_gpu(self) -> bool:
+    """Returns whether programs run on a GPU, of NVIDIA or AMD."""
+    return self.name in ('cuda', 'rocm')
+
+  @property
   def is_cpu(self) -> bool:
     """Returns whether programs run on the processor of the host."""
     return self.name == 'cpu'

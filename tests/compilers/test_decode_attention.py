@@ -40,7 +40,7 @@ MODEL = ModelConfig(
 WINDOWED = dataclasses.replace(MODEL, window=128, windowed=(0,))
 
 
-def generate(toy, target, axes, shape=MODEL, **fields):
+def generate(toy, target, axes, shape=MODEL, cache_tokens=None, **fields):
   """The compiled program of sampling on a mesh of data, fsdp, tensor."""
   sizes = dict(zip(('data', 'fsdp', 'tensor'), axes, strict=True))
   config = dataclasses.replace(
@@ -52,6 +52,7 @@ def generate(toy, target, axes, shape=MODEL, **fields):
       group_size=4,
       max_prompt_tokens=16,
       max_response_tokens=TOKENS,
+      cache_tokens=cache_tokens,
     ),
     mesh=mesh_lib.MeshConfig(**sizes),
   )
@@ -127,12 +128,28 @@ def test_observations_are_fed_without_a_copy_of_a_layer_on_tpu(toy):
     update=dataclasses.replace(config.update, minibatch_prompts=16),
     evaluation=dataclasses.replace(config.evaluation, every=0),
   )
-  text = compiled('tpu:v5e:2x2', config, 'turn')
+  text = compiled('tpu:v5e:2x2', config, 'feed')
+  # Keys of one layer, of 16 rows on each device.
+  assert_never_copied(text, 16 * TOKENS)
+
+
+def assert_never_copied(text, tokens):
+  """Keys or values of so many tokens of a layer, and nothing is scattered."""
   shapes = re.findall(r'copy\S* = bf16\[([\d,]+)\]', text)
   copied = [math.prod(map(int, shape.split(','))) for shape in shapes]
-  # Keys of one layer, of 16 rows on each device.
-  assert 16 * MODEL.num_kv_heads * MODEL.head_size * TOKENS not in copied
+  assert tokens * MODEL.num_kv_heads * MODEL.head_size not in copied
   assert not re.findall(r'bf16\[\S* scatter\(', text)
+
+
+def test_a_pool_is_written_without_a_copy_of_a_layer_on_tpu(toy):
+  """Blocks look for the token of their row; a scatter turned the layer twice.
+
+  640 blocks of 64 tokens on each device.
+  """
+  tokens = 640 * 64
+  pooled = generate(toy, 'tpu:v5e:2x2', (1, 4, 1), cache_tokens=4 * tokens)
+  assert f'bf16[640,{LAYERS},' in pooled
+  assert_never_copied(pooled, tokens)
 
 
 @pytest.mark.parametrize('target', TARGETS)

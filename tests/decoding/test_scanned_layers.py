@@ -90,7 +90,7 @@ def searched(cfg):
 
 
 def played(cfg):
-  """Observations are fed to some rows of a kept cache, then it narrows."""
+  """Observations are fed to some rows of a kept cache, and to fewer ones."""
   fixed = {'cfg': cfg, 'sampling': SAMPLING, 'turn_tokens': 6}
   begin = jax.jit(functools.partial(turn_decode.begin, **fixed))
   following = jax.jit(functools.partial(turn_decode.turn, **fixed))
@@ -105,7 +105,6 @@ def played(cfg):
     )
     playing = following(weights, playing, said)
     live_B = live_B & (np.arange(N * G) < 8)
-    playing = turn_decode.narrowed(playing, live_B, 16)
   return filled(empty(), playing.rows)
 
 

@@ -45,7 +45,6 @@ def programs(slots=None, limits=TURNS):
     group_size=G,
     max_response_tokens=T,
     turns=limits,
-    free_turns=True,
     slots=slots,
   )
   return make_engine(CFG, SAMPLING, config, mesh)
@@ -89,7 +88,6 @@ def in_step(turns=3):
         ids_BO=ids_BO,
         length_B=length_B,
         live_B=np.ones(B, bool),
-        forget_B=np.zeros(B, bool),
       ),
     )
   return playing.rows

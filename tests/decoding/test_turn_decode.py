@@ -1,6 +1,5 @@
 """Kept caches: episodes and log-probs of decoding all tokens again."""
 
-import dataclasses
 import functools
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_jax import decoding, models
-from rl_jax.decoding import decode, turn_decode
+from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.decoding.turn_decode import Observations
 from rl_jax.models import kv_cache, presets
@@ -29,7 +28,6 @@ SAMPLING = decoding.SamplingConfig(eos_ids=(2, 3))
 FIXED = {'cfg': CFG, 'sampling': SAMPLING, 'turn_tokens': TURN}
 BEGIN = jax.jit(functools.partial(turn_decode.begin, **FIXED))
 NEXT = jax.jit(functools.partial(turn_decode.turn, **FIXED))
-NARROW = jax.jit(turn_decode.narrowed, static_argnames='width')
 GENERATE = jax.jit(
   functools.partial(decoding.generate, cfg=CFG, max_new_tokens=TURN)
 )
@@ -109,75 +107,6 @@ def test_kept_caches_play_as_decoding_all_again_does():
   np.testing.assert_allclose(rows.logp_BT, traj.logp_behaviour_BT, atol=1e-5)
   kinds = np.asarray(rows.kind_BT)
   assert (kinds == ENVIRONMENT).any() and (kinds[4] != ENVIRONMENT).all()
-
-
-LEFT = (np.array([0, 1, 0, 1, 0, 1], bool), np.arange(B) == 3)
-
-
-def played_on(narrow, forget=False):
-  """Three rows have a second turn, one of them a third; the rows at the end."""
-  weights, playing = BEGIN(make_params(), empty(), KEY)
-  for turn, (live_B, width) in enumerate(zip(LEFT, (3, 1), strict=True), 1):
-    said = observations(turn).replace(live_B=live_B)
-    if forget:
-      said = said.replace(forget_B=live_B & (turn == 2))
-    if narrow:
-      playing = NARROW(playing, live_B, width=width)
-      assert playing.step_W.shape == (width,)
-    playing = NEXT(weights, playing, said)
-  return playing.rows
-
-
-@pytest.mark.parametrize(
-  'forget', [True, pytest.param(False, marks=pytest.mark.slow)]
-)
-def test_fewer_slots_play_the_same(forget):
-  """E2: three slots see the prompts of all groups, one has its own only."""
-  rows, others = played_on(True, forget), played_on(False, forget)
-  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
-    np.testing.assert_array_equal(getattr(rows, name), getattr(others, name))
-  np.testing.assert_allclose(rows.logp_BT, others.logp_BT, atol=1e-5)
-  kinds = np.asarray(rows.kind_BT)
-  assert (kinds[3] == ENVIRONMENT).sum() > (kinds[1] == ENVIRONMENT).sum() > 0
-
-
-@pytest.mark.parametrize(
-  ('rows', 'tokens', 'layers', 'widths'),
-  [
-    (128, 60, 2, (128, 64, 32, 16, 8)),
-    (24, 60, 2, (24, 8)),
-    (128, 60, 30, (128, 32)),  # fewer programs of deep models
-    (128, 31, 2, (128,)),
-    (15, 60, 2, (15,)),
-  ],
-)
-def test_widths_by_hand(rows, tokens, layers, widths):
-  """Each at most half of the one before."""
-  cfg = dataclasses.replace(CFG, num_layers=layers)
-  most = decode.most_widths(cfg)
-  assert turn_decode.widths_of_turns(rows, tokens, most) == widths
-
-
-@pytest.mark.slow
-def test_rows_may_wait_for_their_first_observation():
-  """E2: of two players in turn, against decoding all tokens again."""
-  first_B = np.arange(B) % 2 == 0
-  said = [observations(1).replace(live_B=~first_B)]
-  said.append(observations(2).replace(live_B=first_B))
-  weights, playing = BEGIN(make_params(), empty(), KEY, acting_B=first_B)
-  traj = empty().replace(finished_B=jnp.asarray(~first_B))
-  traj = GENERATE(make_params(), traj=traj, key=KEY, sampling=SAMPLING)
-  for one in said:
-    playing = NEXT(weights, playing, one)
-    traj = again(traj, one)
-    traj = GENERATE(make_params(), traj=traj, key=KEY, sampling=SAMPLING)
-  rows = playing.rows
-  np.testing.assert_array_equal(rows.response_BT, traj.response_BT)
-  np.testing.assert_array_equal(rows.kind_BT, traj.kind_BT)
-  np.testing.assert_allclose(rows.logp_BT, traj.logp_behaviour_BT, atol=1e-5)
-  kinds = np.asarray(rows.kind_BT)
-  assert (kinds[1::2, 0] == ENVIRONMENT).all()
-  assert (kinds[::2, 0] == POLICY).all()
 
 
 def test_log_probs_are_those_of_the_whole_context():
@@ -303,7 +232,7 @@ def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
     turn_T = np.where(kind_T == PAD, -1, np.arange(T) > 0)
     ids_T = np.where(np.arange(T) == 2, a, 7) * (kind_T != PAD)
 
-    def rows(x_T):
+    def same(x_T):
       return jnp.tile(jnp.asarray(x_T, jnp.int32), (64, 1))
 
     traj = decoding.start_trajectories(
@@ -313,16 +242,16 @@ def test_a_stop_text_may_begin_in_given_tokens_of_the_turn():
       group_size=64,
       max_response_tokens=T,
     ).replace(
-      response_BT=rows(ids_T),
-      kind_BT=rows(kind_T),
-      turn_BT=rows(turn_T),
+      response_BT=same(ids_T),
+      kind_BT=same(kind_T),
+      turn_BT=same(turn_T),
       length_B=jnp.full(64, 3, jnp.int32),
     )
     fixed = {**FIXED, 'sampling': decoding.SamplingConfig.ended_by(stop)}
     begin = jax.jit(functools.partial(turn_decode.begin, **fixed))
     flat = params_lib.init_params(CFG, jax.random.key(0))
     _, playing = begin(flat, traj, KEY)
-    found = jax.device_get(playing.tokens())
-    at_once = found['response'][:, 3] == b
+    rows = jax.device_get((playing.rows.response_BT, playing.rows.length_B))
+    at_once = rows[0][:, 3] == b
     assert at_once.sum() > 1
-    assert (found['length'][at_once] == 4).all() == ends
+    assert (rows[1][at_once] == 4).all() == ends

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from rl_jax.decoding.cache_places import HostCache, Places
+from rl_jax.decoding.slot_engine import Result
+from rl_jax.episodes import slot_runner
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.turns import TurnConfig, turn_format
 from rl_jax.models.files import gguf_import
@@ -114,53 +117,58 @@ class Script:
 
   def __init__(self, tokenizer, says, end=(1,)):
     turns = [map(tokenizer.encode, texts) for texts in says]
-    self._turns = iter([[[*whole, *end], cut] for whole, cut in turns])
-    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
-
-  def begin(self, params, traj, key):
-    """The first turn."""
+    turns = [[[*whole, *end], cut] for whole, cut in turns]
+    self.turns = list(map(iter, zip(*turns, strict=True)))
     self.ids, self.kinds = [[], []], [[], []]
-    return None, None, self._say()
+    self.mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(), jax.devices()[:1])
+    self.slots = SimpleNamespace(settle=lambda *_: None)
 
-  def narrowed(self, playing, live_B):
-    """All rows stay."""
-    del live_B
-    return playing
-
-  def turn(self, weights, playing, said):
-    """The observations of environments, and the next turn."""
-    for row in range(2):
-      new = np.asarray(said.ids_BO[row, : int(said.length_B[row])]).tolist()
-      self.ids[row] += new
-      self.kinds[row] += [ENVIRONMENT] * len(new)
-    return None, self._say()
-
-  def _say(self):
-    for row, ids in enumerate(next(self._turns)):
-      self.ids[row] += ids
-      self.kinds[row] += [POLICY] * len(ids)
-    response = np.zeros((2, T), np.int32)
-    for row, ids in enumerate(self.ids):
-      response[row, : len(ids)] = ids
-    length = np.array([len(ids) for ids in self.ids])
-    return {
-      'response': response,
-      'length': length,
-      'finished': np.array([True, False]),
-    }
-
-  def finish(self, traj, playing, finished_B, turn_BT, turns, context_BT=None):
+  def finish(self, traj, table, finished_B, turn_BT, turns, context_BT=None):
     """The rewards of all turns, and what tokens saw."""
     self.reward_BK, self.context_BT = turns.reward_BK, context_BT
 
 
-@pytest.fixture(scope='module', name='play')
-def _play(make_episodes):
+class ScriptedSlots:
+  """The slots of a Script, in which a burst has a whole turn."""
+
+  widest, fed, idle, table = 2, 2, True, None
+  house = staticmethod(list)  # all rows have a place
+
+  def __init__(self, script):
+    self._script = script
+    self.places = Places(1, 2, 2, T, HostCache())
+    self.first = self.sample([0, 1])
+
+  def feed(self, said):
+    """The observations of environments."""
+    for row, (ids, _) in said.items():
+      self._write(row, ids, ENVIRONMENT)
+
+  def sample(self, rows, steps=0):
+    """The next turns of these rows."""
+    found = {}
+    for row in rows:
+      ids = next(self._script.turns[row])
+      self._write(row, ids, POLICY)
+      found[row] = Result(ids, row == 0, True)
+    return SimpleNamespace(rows=rows, ended=True, read=lambda: found)
+
+  def _write(self, row, ids, kind):
+    self._script.ids[row] += ids
+    self._script.kinds[row] += [kind] * len(ids)
+
+
+@pytest.fixture(name='play')
+def _play(make_episodes, monkeypatch):
   """Plays all turns; returns (ids of the prompt, the engine)."""
 
   def play(task, tokenizer, says=(('ok', 'longer'),) * 3, end=(1,)):
     episodes = make_episodes(task, tokenizer, TURNS)
     engine = Script(tokenizer, says, end)
+
+    monkeypatch.setattr(
+      slot_runner, 'RunningSlots', lambda *_: ScriptedSlots(engine)
+    )
     prompts = EpisodePrompts(
       task, 'train', tokenizer, 1000, begin=episodes.open
     )

@@ -2,17 +2,24 @@
 
 import dataclasses
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rl_jax.decoding import turn_decode
 from rl_jax.decoding.stop import make_stop
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
-from rl_jax.episodes.lockstep import LockstepRunner
 from rl_jax.episodes.players import Episode, Player
-from rl_jax.episodes.turns import TurnConfig, check, turn_format
+from rl_jax.episodes.slot_runner import SlotRunner
+from rl_jax.episodes.turn_taking import TurnTaking
+from rl_jax.episodes.turns import (
+  TurnConfig,
+  check,
+  check_order,
+  crosses_updates,
+  turn_format,
+)
 from rl_jax.judging.verifiers import TextVerifier
 from rl_jax.method import Method
 from rl_jax.models.tokenizer import CharTokenizer
@@ -60,26 +67,6 @@ def test_the_record_is_what_was_said(whims):
       assert 1 <= tokens <= TURNS.max_turn_tokens
   assert several > 3
   assert whims.episodes.metrics()['episode/cut_observations'] > 0
-
-
-def test_fewer_slots_play_the_same(whims, monkeypatch, Played):
-  """E2: rows that have ended leave the batch: 12 slots, 9, then 6."""
-  monkeypatch.setattr(
-    turn_decode,
-    'widths_of_turns',
-    lambda rows, *sizes: (rows, 9, 6),
-  )
-  from misbehaving_environments import Whimsical
-
-  fewer, turns_B = Played(Whimsical()), whims.host.turn_BT.max(axis=1)
-  assert [(turns_B >= k).sum() for k in (0, 1, 2, 3)] == [12, 9, 6, 5]
-  for name in ('response_BT', 'kind_BT', 'turn_BT', 'length_B', 'finished_B'):
-    np.testing.assert_array_equal(
-      getattr(fewer.host, name), getattr(whims.host, name), err_msg=name
-    )
-  np.testing.assert_allclose(
-    *(x.host.logp_behaviour_BT for x in (fewer, whims)), atol=1e-5
-  )
 
 
 def test_rewards_of_turns_add_up(whims):
@@ -277,12 +264,11 @@ def test_openings_are_journaled(bad, tmp_path):
 
   def opened(journal):
     pool = SessionPool(task, 1, 0.5)
-    episodes = LockstepRunner(
-      task,
+    episodes = SlotRunner(
+      TurnTaking(
+        task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=TURNS
+      ),
       NumberedCalls(pool, journal, writer=sole_writer()),
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=TURNS,
     )
     prompts = EpisodePrompts(task, 'train', tokenizer, 8, begin=episodes.open)
     found = [*prompts.batch([0, 5])[0], *prompts.batch([5, 0])[0]]
@@ -354,7 +340,6 @@ def test_one_turn_is_a_response(Played):
 def test_disagreements_of_task_and_limits_are_named():
   method = Method()
   limits = {'turns': None, 'slots': None, 'speculative': None}
-  limits |= {'episodes': 'lockstep', 'staleness': 0, 'order': 'fixed'}
   rollout = type('Rollout', (), limits)()
   with pytest.raises(ValueError, match='rollout.turns is missing: KeyDoor'):
     check(KeyDoor(), rollout, method)
@@ -362,53 +347,47 @@ def test_disagreements_of_task_and_limits_are_named():
   check(KeyDoor(), rollout, method)
   with pytest.raises(ValueError, match='OneStep is not an environment'):
     check(OneStep(), rollout, method)
-  rollout.slots = 2
-  with pytest.raises(ValueError, match='rollout.slots = 2'):
-    check(KeyDoor(), rollout, method)
-  rollout.episodes = 'slots'
-  check(KeyDoor(), rollout, method)
-  with pytest.raises(ValueError, match="'slots', but OneStep is not an env"):
-    check(OneStep(), rollout, method)
 
 
-def test_what_slots_do_not_play_is_named(bad):
-  """Rollout pieces and some games across updates."""
-  limits = {'turns': TURNS, 'slots': None, 'speculative': None}
-  limits |= {'episodes': 'slots', 'staleness': 0, 'num_prompts': 2}
-  limits |= {'recorded_prompts': 0, 'order': 'fixed'}
-  rollout = type('Rollout', (), limits)()
+def test_batches_that_must_be_whole_do_not_cross_updates(bad):
+  """Rollout pieces, data and some filters; in order of arrival an error."""
+  limits = {'turns': TURNS, 'staleness': 1, 'order': 'arrival'}
+  limits |= {'recorded_prompts': 0}
+
+  def config(task=None, method=None, **fields):
+    return SimpleNamespace(
+      task=task or KeyDoor(),
+      method=method or Method(),
+      rollout=SimpleNamespace(**{**limits, **fields}),
+      judges=(),
+    )
+
   repeats = Method(rollout=ReflectedClones(texts=('0',)))
   opponent = Method(rollout=Opponent(rule=Frozen()))
-  pieces = ((KeyDoor(), repeats), (bad.RallyTask(), opponent))
-  for task, method in pieces:
-    check(task, rollout, method)
-  check(bad.RallyTask(), rollout, Method())
-  rollout.staleness = 1
-  check(bad.RallyTask(), rollout, Method())
-  for task, method in pieces:
-    with pytest.raises(ValueError, match='method.rollout: only plain groups'):
-      check(task, rollout, method)
   filtered = Method(group_filter=ZeroVariance())
-  with pytest.raises(ValueError, match='= ZeroVariance, but RallyTask has 2'):
-    check(bad.RallyTask(), rollout, filtered)
-  check(bad.Asking(), rollout, Method())
-  check(KeyDoor(), rollout, Method())
-  check(KeyDoor(), rollout, Method(group_filter=ZeroVariance()))
   compares = Method(group_filter=TopSpread())
-  with pytest.raises(ValueError, match='group_filter = TopSpread, which comp'):
-    check(KeyDoor(), rollout, compares)
-  rollout.order = 'arrival'
-  check(KeyDoor(), rollout, Method())
-  for name, value in (('staleness', 0), ('episodes', 'lockstep')):
-    before = getattr(rollout, name)
-    setattr(rollout, name, value)
-    match = f"order = 'arrival' with rollout.{name} = {value!r}"
-    with pytest.raises(ValueError, match=match):
-      check(KeyDoor(), rollout, Method())
-    setattr(rollout, name, before)
-  rollout.recorded_prompts = 1
-  with pytest.raises(ValueError, match='1 and rollout.recorded_prompts: only'):
-    check(KeyDoor(), rollout, Method())
+  for one in (
+    config(),
+    config(bad.RallyTask()),
+    config(bad.Asking()),
+    config(method=filtered),
+  ):
+    assert crosses_updates(one)
+    check_order(one)
+  for one, match in (
+    (config(method=repeats), 'method.rollout: only plain groups'),
+    (config(bad.RallyTask(), opponent), 'method.rollout: only plain groups'),
+    (config(bad.RallyTask(), filtered), '= ZeroVariance, but RallyTask has 2'),
+    (config(method=compares), 'group_filter = TopSpread, which compares'),
+    (config(recorded_prompts=1), 'rollout.recorded_prompts: only plain'),
+    (config(staleness=0), 'rollout.staleness = 0'),
+    (config(turns=None), 'rollout.turns = None'),
+  ):
+    assert not crosses_updates(one)
+    with pytest.raises(ValueError, match=f"order = 'arrival' with .*{match}"):
+      check_order(one)
+    one.rollout.order = 'fixed'
+    check_order(one)
 
 
 def test_plain_observations_have_nothing_around_them():

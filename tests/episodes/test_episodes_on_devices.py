@@ -9,8 +9,8 @@ import pytest
 from configs.methods import gigpo, turn_ppo
 from configs.worlds import keydoor
 from rl_jax import decoding, models
-from rl_jax.decoding import turn_decode
 from rl_jax.decoding.engine import EngineConfig, make_engine
+from rl_jax.decoding.slot_engine import RunningSlots
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
 from rl_jax.overrides import override
@@ -83,11 +83,8 @@ def test_a_run_is_that_of_one_device(tmp_path, monkeypatch, method):
     assert_equal_runs(one, train(tmp_path / 'pieces', method, 2, **pieces))
 
 
-def test_every_shard_narrows(monkeypatch):
+def test_every_shard_narrows():
   """E2: of two rows on each of 8 devices one has a second turn."""
-  monkeypatch.setattr(
-    turn_decode, 'widths_of_turns', lambda rows, *sizes: (rows, rows // 2)
-  )
   one, many = (second_turns(jax.devices()[:count]) for count in (1, 8))
   for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
     np.testing.assert_array_equal(
@@ -111,14 +108,9 @@ def second_turns(devices):
   )
   rng = np.random.default_rng(0)
   prompt_NP = rng.integers(4, 13, (8, 4)).astype(np.int32)
-  said = turn_decode.Observations(
-    ids_BO=rng.integers(4, 13, (16, 3)).astype(np.int32),
-    length_B=np.full(16, 3, np.int32),
-    live_B=np.arange(16) % 2 == 1,
-  )
+  said = {row: (rng.integers(4, 13, 3), False) for row in range(1, 16, 2)}
   mesh = mesh_lib.make_mesh(mesh_lib.MeshConfig(data=len(devices)), devices)
   with jax.set_mesh(mesh):
-    whole = mesh_lib.replicated(mesh)
     engine = make_engine(
       model,
       decoding.SamplingConfig(eos_ids=(2, 3)),
@@ -135,9 +127,20 @@ def second_turns(devices):
     traj = engine.start(
       prompt_NP, np.ones((8, 4), np.float32), np.arange(8), 0, 0
     )
-    key = processes.put(jax.random.key(1), whole)
-    weights, playing, _ = engine.begin(params, traj=traj, key=key)
-    playing = engine.narrowed(playing, said.live_B)
-    assert playing.row_W.shape == (8,)
-    playing, _ = engine.turn(weights, playing, processes.put(said, whole))
-    return jax.device_get(playing.rows.replace(key_B=None))
+    key = processes.put(jax.random.key(1), mesh_lib.replicated(mesh))
+    share = 16 // len(devices)
+    engine.slots.widths, engine.slots.feeds = (share, share // 2), (share // 2,)
+    slots = RunningSlots(engine.slots, params, traj, key, 3)
+    ended = {row: one.ended for row, one in slots.first.read().items()}
+    ended |= draw(slots, [row for row in range(16) if not ended[row]])
+    assert all(ended.values())
+    slots.feed(said)
+    burst = slots.sample([*said])
+    assert len(burst.rows) == 8  # half of the rows, on each device
+    assert all(one.ended for one in burst.read().values())
+    return jax.device_get(slots.table.rows.replace(key_B=None))
+
+
+def draw(slots, rows):
+  """Returns whether the turns of these rows have ended, after a burst."""
+  return {row: one.ended for row, one in slots.sample(rows).read().items()}

@@ -9,7 +9,6 @@ from rl_jax.episodes.turns import TurnConfig, check
 from rl_jax.method import Method
 from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.rollouts.wrappers import Opponent
-from rl_jax.runtime import processes
 from rl_jax.tasks.environments import several
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 from rl_jax.worlds import KeyDoor
@@ -124,7 +123,7 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
   task, two = bad.RallyTask(), Opponent(rule=Frozen())
   method = Method(rollout=two)
   settings = {'turns': TURNS, 'slots': None, 'num_prompts': 4}
-  settings |= {'speculative': None, 'episodes': 'lockstep', 'order': 'fixed'}
+  settings |= {'speculative': None}
   rollout = type('Rollout', (), settings)()
   check(task, rollout, method)
   rollout.num_prompts = 3
@@ -134,25 +133,3 @@ def test_rules_keep_the_opponent_and_settings_are_checked(bad):
     check(KeyDoor(), rollout, method)
   with pytest.raises(ValueError, match='sets: a game of several players'):
     several.check([task, dataclasses.replace(task)], 'sets')
-
-
-def test_a_side_that_waits_is_read_again(rallies, monkeypatch):
-  """With two processes its tokens are those of the turn before."""
-  monkeypatch.setattr(processes, 'count', lambda: 2)
-  monkeypatch.setattr(processes, 'read', dict)
-
-  def cut(tree, rows):
-    return {name: x[rows] for name, x in tree.items()}
-
-  monkeypatch.setattr(processes, 'fetch_rows', cut)
-  tokens = {
-    'response': np.arange(8).reshape(4, 2),
-    'length': np.array([2, 1, 2, 0]),
-    'finished': np.array([True, False, True, False]),
-  }
-  first, again = (rallies.episodes._read(tokens, slice(2, 4)) for _ in range(2))
-  assert first['response'].tolist() == [[4, 5], [6, 7]]
-  assert first['length'].tolist() == [2, 1, 2, 0]
-  assert first['finished'].tolist() == [True, False]
-  for name, x in first.items():
-    np.testing.assert_array_equal(again[name], x)

@@ -64,25 +64,29 @@ def test_rows_are_those_of_an_environment_that_knows(bad, inside, Played):
   told = [played.episodes.shown()(row)['turns'] for row in range(12)]
   asked = [x for turns in told for turn in turns for x in turn['asked']]
   assert all(answer == bad.backwards(text) for text, answer in asked)
-  assert 0 < metrics['episode/questions'] <= len(asked) + 3
+  # And the question at the beginning of each.
+  assert metrics['episode/questions'] == len(asked) + 12
   assert 'episode/questions' not in inside.episodes.metrics()
 
 
 @pytest.fixture(scope='module', name='together')
 def _together(bad, Played):
-  """The round in step, whose questions of a turn are asked together."""
+  """The round, whose partner reads one question a call."""
   partners, _ = oracle(bad, max_tokens=3)
   return Played(bad.Asking(), partners=partners)
 
 
 @pytest.mark.parametrize('rows', [1, 4, 100])
-def test_the_rows_of_slots_are_those_of_turns_in_step(
-  bad, together, in_slots, rows
+def test_the_rows_are_those_of_a_plain_loop(
+  bad, together, in_slots, plain_episodes, rows
 ):
-  """E0; E2 for log-probs: calls of a model of so many rows."""
+  """E2; E0 by calls of a model of so many rows."""
+  if rows == 1:
+    partners, _ = oracle(bad, max_tokens=3)
+    plain_episodes.check_plain(together, bad.Asking(), partners=partners)
   partners, calls = oracle(bad, rows=rows, max_tokens=3)
   found = in_slots.InSlots(together, bad.Asking(), partners=partners)
-  in_slots.check_same(together, found, log_probs=False)
+  in_slots.check_same(together, found, log_probs=True)
   assert all(len(set(x)) == len(x) for x in calls)
   metrics = found.episodes.metrics()
   told = [found.episodes.shown()(row)['turns'] for row in range(12)]
@@ -142,29 +146,29 @@ def test_a_round_that_is_repeated_asks_nobody(
   in_slots.check_same(first, again, log_probs=True)
 
 
-def test_a_question_that_is_too_long_costs_its_own_row_in_slots(
-  bad, Played, in_slots
+def test_a_question_that_is_too_long_costs_its_own_row(
+  bad, Played, plain_episodes
 ):
-  """E0; E2 for log-probs."""
+  """E2 against a plain loop."""
   played = Played(bad.Asking(), partners=oracle(bad)[0])
-  found = in_slots.InSlots(played, bad.Asking(), partners=oracle(bad)[0])
-  in_slots.check_same(played, found, log_probs=False)
-  errors = [one.error for one in found.outcomes]
+  partners, _ = oracle(bad)
+  plain_episodes.check_plain(played, bad.Asking(), partners=partners)
+  errors = [one.error for one in played.outcomes]
   assert any(errors) and not all(errors)
 
 
 @pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(bad, inside, Played, monkeypatch):
   """E0: episodes are repeated with the answers that they had."""
-  kills, ask = [], SessionPool.ask
+  kills, submit = [], SessionPool.submit
 
-  def killed_before(pool, requests):
-    if not kills and len(requests[0].actions) == 3:  # the last one an answer
+  def killed_before(pool, request, order):
+    if not kills and len(request.actions) == 3:  # the last one an answer
       kills.extend(pool.worker_pids())
       os.kill(kills[0], signal.SIGKILL)
-    return ask(pool, requests)
+    submit(pool, request, order)
 
-  monkeypatch.setattr(SessionPool, 'ask', killed_before)
+  monkeypatch.setattr(SessionPool, 'submit', killed_before)
   partners, _ = oracle(bad, max_tokens=3)
   played = Played(bad.Asking(), workers=1, partners=partners)
   assert len(kills) == 1

@@ -1,13 +1,10 @@
 """Episodes that continue inside a turn."""
 
-import jax
 import numpy as np
 import pytest
 
 from rl_jax.episodes.resumed import Recorded
 from rl_jax.episodes.turns import TurnConfig
-from rl_jax.runtime import mesh as mesh_lib
-from rl_jax.runtime import processes
 from rl_jax.types import ENVIRONMENT, PAD, POLICY
 from rl_jax.worlds import KeyDoor
 
@@ -50,31 +47,14 @@ def inside(played, change=lambda ids_BT: ids_BT):
   }, recorded
 
 
-def in_step(played, make_episodes, arrays, recorded):
-  """(the rows played on in step, the outcomes)."""
-  traj = played.engine.start(*played.arrays, 0, 0)
-  whole = mesh_lib.replicated(played.engine.mesh)
-  traj = traj.replace(**processes.put(arrays, mesh_lib.rows(whole.mesh)))
-  episodes = make_episodes(KeyDoor(), played.tokenizer, TURNS)
-  try:
-    traj = episodes.play(
-      played.engine, played.params, traj, played.key, played.examples, recorded
-    )
-    return jax.device_get(traj), episodes.outcomes(traj, played.examples, None)
-  finally:
-    episodes.close()
-
-
-@pytest.fixture(name='go_on', params=['step', 'slots', 'slots, late'])
-def _go_on(request, make_episodes, in_slots, delayed_calls):
+@pytest.fixture(name='go_on', params=['at once', 'late'])
+def _go_on(request, in_slots, delayed_calls):
   """(played, change) -> (the rows played on, the outcomes), in each way."""
 
   def go_on(played, *change):
     begun = inside(played, *change)
-    if request.param == 'step':
-      return in_step(played, make_episodes, *begun)
     calls = in_slots.CallsHere
-    if request.param == 'slots, late':  # turns end before they are repeated
+    if request.param == 'late':  # turns end before they are repeated
 
       def calls(make):
         return delayed_calls.DelayedCalls(make, 1, lambda _: 1.0)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.episodes.episodes import EpisodeRunner
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig, TurnFormat, check
 from rl_jax.learning import statistics
 from rl_jax.learning.hidden_states import Forward
@@ -67,6 +67,12 @@ def test_the_last_turns_are_read_again(window):
       assert window.tokenizer.decode(ids[~own]) == ''.join(before) + heard[k]
       assert window.tokenizer.decode(ids[own]) == spoken[k]
   assert several > 10
+
+
+def test_the_record_is_that_of_a_plain_loop(window, plain_episodes):
+  """E2: contexts, tokens and rewards."""
+  task = MemoryWindow(KeyDoor(), turns=2)
+  plain_episodes.check_plain(window, task)
 
 
 def test_what_is_drawn_is_what_is_scored(window):
@@ -239,9 +245,8 @@ def test_the_turn_before_an_observation_has_one_end(ends):
     begun=True,
   )
   finished, room = bool(ends), 99
-  found = EpisodeRunner._next_ids(
-    SimpleNamespace(_format=form), player, finished, room
-  )
+  turns = SimpleNamespace(_format=form, max_turns=9)
+  found = TurnTaking.next_ids(turns, player, 2, finished, room)
   assert found == ([10, 9, 1, 2, 65, 3], True)
 
 
@@ -267,7 +272,6 @@ def test_windows_of_what_cannot_have_one_are_refused():
     MemoryWindow(KeyDoor(), turns=None)
   task = MemoryWindow(KeyDoor())
   limits = {'turns': TURNS, 'slots': None, 'speculative': None}
-  limits |= {'episodes': 'lockstep', 'order': 'fixed'}
   method = Method(rollout=ReflectedClones(texts=('a',)))
   with pytest.raises(
     ValueError, match='ReflectedClones repeats episodes, but Memory'

@@ -1,4 +1,4 @@
-"""Games of two players in slots: the rows of games in step."""
+"""Games of two players: the rows of a plain loop, in any order of answers."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ TURNS = TurnConfig(max_turns=4, max_turn_tokens=2, max_observation_tokens=4)
 
 
 def both(in_slots, Played, task, opponent=None, **more):
-  """(the games in step, the same ones in slots); opponent: seed of weights."""
+  """(the games, the same ones again); opponent: seed of weights."""
   played = Played(task, TURNS, num_prompts=N, size=24, opponent=opponent)
   return played, in_slots.InSlots(played, task, turns=TURNS, **more)
 
@@ -21,10 +21,13 @@ def _rallies(bad, in_slots, Played):
   return both(in_slots, Played, bad.RallyTask())
 
 
-def test_the_record_is_that_of_games_in_step(rallies, in_slots):
-  """E0; E2 for log-probs; some players were never asked."""
+def test_the_record_is_that_of_a_plain_loop(
+  bad, rallies, in_slots, plain_episodes
+):
+  """E2, and E0 against the same games; some players were never asked."""
   played, found = rallies
-  in_slots.check_same(played, found, log_probs=False)
+  plain_episodes.check_plain(played, bad.RallyTask())
+  in_slots.check_same(played, found, log_probs=True)
   turns = played.host.turn_BT.max(axis=1) + 1
   assert turns.min() == 0 and turns.max() > 2
   # Rows that wait for the other player hold no slot.
@@ -36,10 +39,13 @@ def _against(bad, in_slots, Played):
   return both(in_slots, Played, bad.RallyTask(), opponent=2)
 
 
-def test_an_opponent_has_its_weights_and_rows(rallies, against, in_slots):
-  """E0; E2 for log-probs; other weights play other games."""
+def test_an_opponent_has_its_weights_and_rows(
+  bad, rallies, against, in_slots, plain_episodes
+):
+  """E2 against a plain loop; other weights play other games."""
   played, found = against
-  in_slots.check_same(played, found, log_probs=False)
+  plain_episodes.check_plain(played, bad.RallyTask())
+  in_slots.check_same(played, found, log_probs=True)
   itself = rallies[1].host.response_BT
   assert (found.host.response_BT != itself).any(axis=1).sum() > N * G
 
@@ -78,21 +84,26 @@ def test_fewer_slots_than_rows(request, bad, in_slots, games, slots):
 
 
 @pytest.mark.parametrize('opponent', [None, 2])
-def test_a_first_token_may_end_a_turn(bad, in_slots, Played, opponent):
-  """E0: others have their first turn before all first tokens are taken."""
+def test_a_first_token_may_end_a_turn(
+  bad, in_slots, Played, plain_episodes, opponent
+):
+  """E2: others have their first turn before all first tokens are taken."""
   turns = TurnConfig(max_turns=4, max_turn_tokens=1, max_observation_tokens=4)
   task, more = bad.RallyTask(), {'size': 24, 'opponent': opponent}
   played = Played(task, turns, num_prompts=N, **more)
+  plain_episodes.check_plain(played, task)
   found = in_slots.InSlots(played, task, turns=turns, slots=3)
   in_slots.check_same(played, found, log_probs=False)
 
 
 @pytest.mark.parametrize('opponent', [None, 2])
-def test_the_second_player_may_begin(bad, in_slots, Played, opponent):
-  """E0; the first turn is one of either player, by the prompt."""
+def test_the_second_player_may_begin(
+  bad, in_slots, Played, plain_episodes, opponent
+):
+  """E2; the first turn is one of either player, by the prompt."""
   task = bad.RallyTask(begins='seed')
   played, found = both(in_slots, Played, task, opponent)
-  in_slots.check_same(played, found, log_probs=False)
+  plain_episodes.check_plain(played, task)
   first = {example.acting for example in played.examples}
   assert first == {0, 1}
   for row, kinds_T in enumerate(found.host.kind_BT):
@@ -101,13 +112,15 @@ def test_the_second_player_may_begin(bad, in_slots, Played, opponent):
 
 
 @pytest.mark.parametrize('opponent', [None, 2])
-def test_failures_cost_their_own_games(bad, in_slots, Played, opponent):
+def test_failures_cost_their_own_games(
+  bad, in_slots, Played, plain_episodes, opponent
+):
   """Steps that raise, and a prompt of which no game begins."""
   task = bad.RallyTask(failing={'c': 'raise', 'd': 'raise'}, unable=(1,))
   played, found = both(in_slots, Played, task, opponent)
   failed = [one.error is not None for one in played.outcomes]
   assert all(failed[2 * G :]) and 0 < sum(failed[: 2 * G]) < 2 * G
-  in_slots.check_same(played, found, log_probs=False)
+  plain_episodes.check_plain(played, task)
   assert (found.host.kind_BT[2 * G :] == PAD).all()
 
 

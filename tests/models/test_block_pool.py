@@ -2,6 +2,7 @@
 
 import types
 
+import chex
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -42,8 +43,10 @@ def test_rows_wait_so_that_the_first_can_end(monkeypatch):
   assert pool.owner_M.tolist() == [1, FREE, FREE]
   pool, ready = pool.assigned(going, jnp.asarray([3, 2, 0]))
   assert pool.owner_M.tolist() == [1, 2, 1] and ready.tolist() == [0, 1, 1]
-  # Only slot 1 can fill two blocks.
-  pool = pool.take(jnp.asarray([1]))
+  # Only slot 1 can fill two blocks; E0 if they are taken layer by layer.
+  whole, slot_W = pool, jnp.asarray([1])
+  pool = whole.take(slot_W)
+  chex.assert_trees_all_equal(whole.take(slot_W, by_layer=True), pool)
   assert pool.owner_M.tolist() == [0, 0] and pool.first_M.tolist() == [0, 2]
   assert [x.shape[0] for x in (*pool.k_BJKT[0], *pool.v_BJTK[0])] == [2, 2]
 
@@ -55,6 +58,7 @@ def test_where_tokens_are_written_and_which_are_seen(monkeypatch):
   )
   at = pool.step(jnp.int32(9), jnp.asarray([3, 2]))
   assert at.block_B.tolist() == [2, 3] and at.column_B.tolist() == [1, 0]
+  assert at.column_M.tolist() == [2, 2, 1]  # the last block of slot 0
   np.testing.assert_array_equal(at.age_MC, [[2, 1], [3, 2], [1, 0]])
   np.testing.assert_array_equal(at.seen_MC, [[1, 1], [1, 1], [1, 0]])
   free = pool.replace(owner_M=jnp.full(3, FREE))

@@ -101,6 +101,38 @@ def test_a_cache_grows(monkeypatch, least):
   jax.tree.map(np.testing.assert_array_equal, found.rotations, full.rotations)
 
 
+@pytest.mark.parametrize('by_layer', [False, True])
+def test_rows_that_are_taken_layer_by_layer_are_the_same(by_layer):
+  """E0: keys and values of three layers, and what rows have forgotten.
+
+  Each layer but the first waits for the one before.
+  """
+  cache = kv_cache.for_turns(CFG, prompt_cache(), 4, 5)
+  rng = np.random.default_rng(1)
+
+  def drawn(x):
+    return tuple(
+      (jnp.asarray(rng.normal(size=x.shape), x.dtype),) for _ in range(3)
+    )
+
+  keys, values = drawn(cache.k_BJKT[0][0]), drawn(cache.v_BJTK[0][0])
+  context_B = jnp.asarray([0, 1, 2, 3])
+  cache = cache.replace(k_BJKT=keys, v_BJTK=values, context_B=context_B)
+  slot_W = jnp.asarray([3, 1])
+
+  def take(cache, slot_W):
+    return cache.take(slot_W, by_layer)
+
+  found = jax.jit(take)(cache, slot_W)
+  for (old,), (new,) in zip(
+    (*keys, *values), (*found.k_BJKT, *found.v_BJTK), strict=True
+  ):
+    np.testing.assert_array_equal(new, old[np.asarray([3, 1])])
+  np.testing.assert_array_equal(found.context_B, [3, 1])
+  text = str(jax.make_jaxpr(take)(cache, slot_W))
+  assert text.count('optimization_barrier') == 3 * by_layer
+
+
 def test_ages_of_columns_count_tokens_back(monkeypatch):
   """By hand: where rows are at their tokens 4 and 2, and on the ring."""
   monkeypatch.setattr(kv_cache, 'LEAST_BLOCK', 3)

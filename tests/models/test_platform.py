@@ -11,6 +11,7 @@ import pytest
 from configs.methods import grpo
 from configs.worlds import arithmetic
 from rl_jax import models, serialization, worlds
+from rl_jax.models import attention_kernels
 from rl_jax.models import platform as platform_lib
 from rl_jax.models.source import ModelSource
 from rl_jax.runs import assembly
@@ -113,13 +114,24 @@ def test_a_kernel_that_cannot_run_is_refused_with_what_is_allowed():
     ModelSource(compute_dtype='int8')
 
 
-def test_a_library_that_refuses_means_plain_or_an_error():
-  """jaxlib for CPU has no cuDNN, whatever the platform says."""
+def test_a_library_that_refuses_means_plain_or_an_error(monkeypatch):
+  """jaxlib for CPU has no cuDNN, which a process on a GPU would find out."""
+  monkeypatch.setattr(Platform, 'of_process', lambda: HOPPER)
+  monkeypatch.setattr(
+    attention_kernels, 'refusal', lambda name, *_: f'{name}: no cuDNN'
+  )
   model = dataclasses.replace(models.presets.tiny(), head_size=64)
   found = platform_lib.resolve(model, platform=HOPPER)
   assert (found.compute_dtype, found.attention) == ('bfloat16', 'plain')
   with pytest.raises(ValueError, match='cuDNN.*auto, plain'):
     platform_lib.resolve(model, attention='cudnn', platform=HOPPER)
+
+
+def test_a_plan_does_not_depend_on_the_libraries_of_this_machine():
+  """A plan for GPUs has their kernel on a machine without cuDNN."""
+  model = dataclasses.replace(models.presets.tiny(), head_size=64)
+  found = platform_lib.resolve(model, platform=HOPPER)
+  assert (found.compute_dtype, found.attention) == ('bfloat16', 'cudnn')
   assert platform_lib.resolve(model, platform=TPU).attention == 'splash'
   assert platform_lib.resolve(model, platform=TPU, spans=2).attention == 'plain'
 

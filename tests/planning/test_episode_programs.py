@@ -22,13 +22,13 @@ def lowered(config):
   return abstract_run.AbstractRun(config, SMALL, mesh).lower()
 
 
-def episodes(toy, kind, **fields):
+def episodes(toy, **fields):
   """128 rows of up to 16 turns, evaluated in calls of 16."""
   config = keydoor.get_config(toy.get_method('grpo'))
   evaluated = dataclasses.replace(
     config.evaluation, every=1, sample=True, num_prompts=16, batch_prompts=16
   )
-  rollout = dataclasses.replace(config.rollout, episodes=kind, **fields)
+  rollout = dataclasses.replace(config.rollout, **fields)
   return dataclasses.replace(config, rollout=rollout, evaluation=evaluated)
 
 
@@ -37,18 +37,9 @@ def of_sampling(found):
   return [x for x in found if x not in ('score', 'make_batch', 'update')]
 
 
-def test_rows_that_wait_have_two_programs(toy):
-  assert of_sampling(lowered(episodes(toy, 'lockstep'))) == [
-    'generate',
-    'turn',
-    'evaluate',
-    'evaluate turn',
-  ]
-
-
-def test_rows_in_slots_have_a_program_of_each_number_of_slots(toy):
+def test_episodes_have_a_program_of_each_number_of_slots(toy):
   """All 128 rows and half of them, 32 and 8 to feed; evaluations have 16."""
-  config = episodes(toy, 'slots')
+  config = episodes(toy)
   found = lowered(config)
   assert of_sampling(found) == [
     'generate',
@@ -70,7 +61,7 @@ def test_rows_in_slots_have_a_program_of_each_number_of_slots(toy):
 
 
 def test_fewer_slots_than_rows_are_the_most_of_a_call(toy):
-  found = lowered(episodes(toy, 'slots', slots=12))
+  found = lowered(episodes(toy, slots=12))
   _, drawn = found['sample'].out_info
   assert drawn.shape[0] == 12
   assert 'sample 6' not in found
@@ -81,7 +72,7 @@ def test_rows_that_move_to_the_host_have_two_programs(toy):
 
   Evaluations have places for all of their rows.
   """
-  config = episodes(toy, 'slots', cache_tokens=16 * 80, host_cache_tokens=800)
+  config = episodes(toy, cache_tokens=16 * 80, host_cache_tokens=800)
   found = lowered(config)
   assert [name for name in found if 'kept' in name or 'returned' in name] == [
     'kept',
@@ -95,7 +86,7 @@ def test_rows_that_move_to_the_host_have_two_programs(toy):
   stats = found['returned'].compile().memory_analysis()
   new = stats.output_size_in_bytes - stats.alias_size_in_bytes
   assert new + stats.temp_size_in_bytes < 0.1 * row
-  without = lowered(episodes(toy, 'slots', cache_tokens=16 * 80))
+  without = lowered(episodes(toy, cache_tokens=16 * 80))
   assert 'kept' not in without
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from configs.worlds import bandit, keydoor
 from rl_jax.config import on_devices, validate
+from rl_jax.episodes.turns import crosses_updates
 from rl_jax.models.judge_source import Judge, Revision
 from rl_jax.overrides import override
-from rl_jax.pieces.selection import ZeroVariance
+from rl_jax.pieces.selection import TopSpread, ZeroVariance
 from rl_jax.planning.sizes import tables_of_episodes
 from rl_jax.rollouts.wrappers.guided import HintGuided
 
@@ -67,27 +68,18 @@ def test_episodes_and_drafts_have_no_shared_cache(toy):
     ),
     (
       {'host_cache_tokens': '160'},
-      'rollout.host_cache_tokens = 160 with .* rollout.cache_tokens = None',
+      'rollout.host_cache_tokens = 160 with rollout.cache_tokens = None',
     ),
     (
-      {'cache_tokens': '80', 'episodes': 'lockstep'},
-      'rollout.cache_tokens = 80 with rollout.turns',
-    ),
-    (
-      {
-        'cache_tokens': '80',
-        'host_cache_tokens': '160',
-        'episodes': 'lockstep',
-        'turns': 'null',
-      },
-      "rollout.host_cache_tokens = 160 with rollout.episodes = 'lockstep'",
+      {'cache_tokens': '80', 'host_cache_tokens': '160', 'turns': 'null'},
+      'rollout.host_cache_tokens = 160 with rollout.turns = None',
     ),
   ],
 )
 def test_caches_of_episodes_that_cannot_be_are_refused(toy, settings, named):
   """Rows of 80 tokens; the fields of the cache of devices and of the host."""
   config = keydoor.get_config(toy.get_method('reinforce'))
-  settings = {'episodes': 'slots', **settings}
+  settings = dict(settings)
   if 'turns' in settings:
     config = bandit.get_config(toy.get_method('reinforce'))
     settings.pop('turns')
@@ -103,7 +95,6 @@ def test_players_of_a_game_do_not_share_a_cache(toy, monkeypatch):
   import misbehaving_environments
 
   config = keydoor.get_config(toy.get_method('reinforce'))
-  config = override(config, 'rollout.episodes', 'slots')
   config = override(config, 'rollout.cache_tokens', '160')
   validate(config)
   task = misbehaving_environments.RallyTask()
@@ -112,10 +103,12 @@ def test_players_of_a_game_do_not_share_a_cache(toy, monkeypatch):
 
 
 def test_rubrics_are_not_revised_while_groups_are_filtered(toy):
-  """With a filter, across updates: a revision reads whole batches."""
+  """With a filter, across updates: a revision reads whole batches.
+
+  So none starts early, which is an error only where groups are to arrive.
+  """
   method = toy.get_method('reinforce').replace(group_filter=ZeroVariance())
-  config = override(keydoor.get_config(method), 'rollout.episodes', 'slots')
-  config = override(config, 'guards.max_logp_gap', 'null')
+  config = override(keydoor.get_config(method), 'guards.max_logp_gap', 'null')
   judge = Judge(template='{rubric}{response}', labels=('u', 'd'), weight=0.5)
   judge = dataclasses.replace(judge, rubric='up')
   revised = dataclasses.replace(judge, revision=Revision())
@@ -126,25 +119,30 @@ def test_rubrics_are_not_revised_while_groups_are_filtered(toy):
     judged = dataclasses.replace(config, judges=value)
     validate(judged)
     stale = override(judged, 'rollout.staleness', '1')
+    validate(stale)
+    assert crosses_updates(stale) == (match is None)
+    arriving = override(stale, 'rollout.order', 'arrival')
     if match is None:
-      validate(stale)
+      validate(arriving)
       continue
-    with pytest.raises(ValueError, match=f'rollout.staleness = 1 {match}'):
-      validate(stale)
+    with pytest.raises(ValueError, match=f'group_filter = .* {match}'):
+      validate(arriving)
 
 
 def test_tables_of_episodes_are_planned(toy):
   """One for each version that may be open; more by arrival, and if groups that
   are dropped are replaced."""
   plain = toy.get_method('reinforce')
-  rollout = keydoor.get_config(plain).rollout
+  config = keydoor.get_config(plain)
   filtered = plain.replace(group_filter=ZeroVariance())
+  compares = plain.replace(group_filter=TopSpread())
   for fields, method, count in (
-    ({'staleness': 2}, plain, 1),
-    ({'episodes': 'slots'}, plain, 1),
-    ({'episodes': 'slots', 'staleness': 2}, plain, 3),
-    ({'episodes': 'slots', 'staleness': 2, 'order': 'arrival'}, plain, 4),
-    ({'episodes': 'slots', 'staleness': 2}, filtered, 6),
+    ({}, plain, 1),
+    ({'staleness': 2}, plain, 3),
+    ({'staleness': 2, 'order': 'arrival'}, plain, 4),
+    ({'staleness': 2}, filtered, 6),
+    ({'staleness': 2}, compares, 1),
   ):
-    found = tables_of_episodes(dataclasses.replace(rollout, **fields), method)
-    assert found == count
+    rollout = dataclasses.replace(config.rollout, **fields)
+    changed = dataclasses.replace(config, rollout=rollout, method=method)
+    assert tables_of_episodes(changed) == count

@@ -15,6 +15,7 @@ import pytest
 from configs.methods import grpo, spiral, turn_ppo
 from configs.worlds import keydoor
 import rl_jax
+from rl_jax.episodes import turns
 from rl_jax.episodes.closings import FILE
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.models import params as params_lib
@@ -26,6 +27,7 @@ from rl_jax.pieces.policies import CopyEvery, Frozen
 from rl_jax.pieces.selection import AccuracyBand
 from rl_jax.rollouts.wrappers import Opponent
 from rl_jax.runs import guards, loop
+from rl_jax.runs.slot_collector import SlotCollector
 from rl_jax.runtime import profiling
 from rl_jax.tasks import MemoryWindow
 from rl_jax.verification.journal import FOLDER
@@ -76,8 +78,8 @@ def _whole(tmp_path_factory, compiled):
   return workdir, compiled - before
 
 
-def test_a_run_has_one_program_of_a_turn(whole, record):
-  """Turns are logged; sampler and trainer agree; nothing is compiled twice."""
+def test_a_run_compiles_its_programs_once(whole, record):
+  """Turns are logged; sampler and trainer agree."""
   workdir, programs = whole
   rows, lines = record(workdir)
   assert rows[-1]['rollout/logp_gap_max'] < 1e-4
@@ -85,31 +87,53 @@ def test_a_run_has_one_program_of_a_turn(whole, record):
   assert 'evaluation/pass_at_1' in rows[2]
   assert all(len(line['turns']) >= 1 for line in lines)
   # One of training and one of evaluation, which is greedy.
-  assert programs['begin'] == programs['turn'] == 2
+  assert programs['begin'] == programs['feed'] == programs['sample'] == 2
+  assert 0 < rows[-1]['device/slots_share'] <= 1
+  assert rows[-1]['calls/step/ran'] > 0
+
+
+def test_what_is_logged_is_what_environments_say(whole, record):
+  """E0: each line, whose actions are given to a new environment."""
+  task, several = keydoor.get_config(grpo.get_method()).task, 0
+  _, lines = record(whole[0])
+  for line in lines:
+    episode = task.make(task.example('train', line['prompt_id']))
+    reply = episode.reset(line['seed'])
+    for turn in line['turns']:
+      assert turn['observation'] == reply.observation and not reply.done
+      reply = episode.step(turn['action'])
+      assert turn['rewards'] == reply.rewards
+    assert line['last_observation'] in ('', reply.observation)
+    assert (line['end'] == 'done') == reply.done
+    several += len(line['turns']) > 2
+  assert several > 3
 
 
 def test_a_resumed_run_equals_a_whole_one(whole, tmp_path, record):
   """E0, though its workers were killed before; also of another number."""
   train(grpo.get_method(), tmp_path, 2, workers=2)
   train(grpo.get_method(), tmp_path, 3, workers=2)
-  assert record(tmp_path) == record(whole[0])
+  (rows, lines), (known, expected) = record(tmp_path), record(whole[0])
+  assert lines == expected and timeless(rows) == timeless(known)
 
 
 def test_workers_that_die_change_nothing(whole, tmp_path, record):
-  """E0 but for the count of repeated calls: all workers are killed before every
-  call of environments."""
+  """E0 but for the count of repeated calls: all workers are killed again and
+  again while they make no call."""
   config = make_config(grpo.get_method(), 3)
   trainer = loop.Trainer(config, str(tmp_path))
   journal, kills = trainer.parts.runner._journal, []
-  ask = journal.ask
+  calls = journal._calls._calls
+  submit = calls.submit
 
-  def killed_before(requests, kept=None):
-    for pid in journal.pool.worker_pids():
-      os.kill(pid, signal.SIGKILL)
-      kills.append(pid)
-    return ask(requests, kept)
+  def killed_before(request):
+    if not calls._open:
+      for pid in journal.pool.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+        kills.append(pid)
+    submit(request)
 
-  journal.ask = killed_before
+  calls.submit = killed_before
   trainer.run()
   assert len(kills) > 6
   (rows, lines), (known, expected) = record(tmp_path), record(whole[0])
@@ -157,7 +181,8 @@ def test_a_game_against_a_copy_resumes(tmp_path, monkeypatch, record):
 
   run('parts', 3)
   rows, lines = run('parts', 4)
-  assert (rows, lines) == run('whole', 4)
+  known, others = run('whole', 4)
+  assert lines == others and timeless(rows) == timeless(known)
   assert rows[-1]['train/skipped'] == 0
   assert {line['role'] for line in lines} == {0, 1}
   # Two evaluated games have two players each.
@@ -225,8 +250,9 @@ def test_contexts_that_are_rewritten_train_and_resume(tmp_path, record):
   loop.Trainer(longer, str(tmp_path / 'whole')).run()
   loop.Trainer(config, str(tmp_path / 'two')).run()
   loop.Trainer(longer, str(tmp_path / 'two')).run()
-  assert record(tmp_path / 'two') == record(tmp_path / 'whole')
   rows, rollouts = record(tmp_path / 'whole')
+  known, others = record(tmp_path / 'two')
+  assert rollouts == others and timeless(rows) == timeless(known)
   assert max(row.get('rollout/logp_gap', 0.0) for row in rows) < 1e-4
   assert any(turn.get('forgets') for x in rollouts for turn in x['turns'])
 
@@ -286,7 +312,7 @@ def test_judges_read_episodes(tmp_path, record):
   parts = run('parts', 4)
   jax.tree.map(np.testing.assert_array_equal, whole.state, parts.state)
   rows, _ = record(tmp_path / 'whole')
-  assert rows == record(tmp_path / 'parts')[0]
+  assert timeless(rows) == timeless(record(tmp_path / 'parts')[0])
   trained = [row for row in rows if 'reward/judge' in row]
   assert len(trained) == 4
   for row in trained:
@@ -297,24 +323,16 @@ def test_judges_read_episodes(tmp_path, record):
   assert any('evaluation/reward/judge' in row for row in rows)
 
 
-@pytest.fixture(scope='module', name='in_slots')
-def _in_slots(tmp_path_factory):
-  """Its directory; rows that do not wait for each other."""
-  workdir = tmp_path_factory.mktemp('in_slots')
-  loop.Trainer(slots_config(3), str(workdir)).run()
-  return workdir
-
-
-def slots_config(iterations, **more):
-  """The run of make_config in slots."""
+def ungated(iterations, **more):
+  """The run of make_config without a guard of lags."""
   return changed(make_config(grpo.get_method(), iterations), **more)
 
 
-def changed(config, episodes='slots', **more):
+def changed(config, **more):
   """The configuration with these fields of its rollout; no guard of lags."""
   return dataclasses.replace(
     config,
-    rollout=dataclasses.replace(config.rollout, episodes=episodes, **more),
+    rollout=dataclasses.replace(config.rollout, **more),
     guards=dataclasses.replace(config.guards, max_logp_gap=None),
   )
 
@@ -336,58 +354,57 @@ def check_same_episodes(found, expected):
   for line, other in zip(lines, others, strict=True):
     for name in ('turns', 'response', 'reward', 'prompt_id'):
       assert line[name] == other[name]
-  for row, other in zip(rows, known, strict=True):
+  for row, other in zip(rows, timeless(known), strict=True):
     assert other.keys() <= row.keys()
     for name, value in other.items():
       assert row[name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
 
 
-def test_a_run_in_slots_has_the_episodes_of_one_in_step(
-  in_slots, whole, record
+@pytest.mark.parametrize('episodes', ['lockstep', 'slots'])
+def test_a_run_of_an_earlier_version_continues(
+  whole, tmp_path, record, episodes
 ):
-  """E2: known tokens are fed in other chunks."""
-  check_same_episodes(record(in_slots), record(whole[0]))
-  rows, _ = record(in_slots)
-  assert 0 < rows[-1]['device/slots_share'] <= 1
-  assert rows[-1]['calls/step/ran'] > 0
-
-
-def test_a_run_in_slots_continues(in_slots, tmp_path, record):
-  """E0, with its journal and from its checkpoint."""
-  loop.Trainer(slots_config(2), str(tmp_path)).run()
-  loop.Trainer(slots_config(3), str(tmp_path)).run()
-  (rows, lines), (known, expected) = record(tmp_path), record(in_slots)
-  assert lines == expected and timeless(rows) == timeless(known)
-
-
-def test_a_run_in_step_continues_in_slots(whole, tmp_path, record):
-  """E2: the change is named; journal and checkpoint are read."""
+  """E0 here, as its first iterations are of today; a run whose rows waited for
+  each other continues only if the change is named."""
   train(grpo.get_method(), tmp_path, 2)
-  text = "rollout.episodes: 'lockstep' -> 'slots'"
-  with pytest.raises(ValueError, match=text):
-    loop.Trainer(slots_config(3), str(tmp_path))
-  loop.Trainer(
-    slots_config(3), str(tmp_path), allow_change=('rollout.episodes', 'guards')
-  ).run()
-  check_same_episodes(record(tmp_path), record(whole[0]))
+  path = tmp_path / 'experiment.json'
+  recorded = json.loads(path.read_text())
+  recorded['rollout']['episodes'] = episodes
+  path.write_text(json.dumps(recorded))
+  config, allowed = make_config(grpo.get_method(), 3), ()
+  if episodes == 'lockstep':
+    text = "(?s)rollout.episodes: 'lockstep' -> 'slots'.*--allow_change=rollout"
+    with pytest.raises(ValueError, match=text):
+      loop.Trainer(config, str(tmp_path))
+    allowed = ('rollout.episodes',)
+  loop.Trainer(config, str(tmp_path), allow_change=allowed).run()
+  (rows, lines), (known, expected) = record(tmp_path), record(whole[0])
+  assert ('changed/rollout.episodes' in rows[-1]) == bool(allowed)
+  rows[-1].pop('changed/rollout.episodes', None)
+  assert lines == expected and timeless(rows) == timeless(known)
+  left = 'episodes' in json.loads(path.read_text())['rollout']
+  assert left == (not allowed)  # a changed run has a new file
 
 
 @pytest.fixture(scope='module', name='across')
 def _across(tmp_path_factory):
   """The directory of a run whose episodes are played across updates."""
   workdir = tmp_path_factory.mktemp('across')
-  loop.Trainer(slots_config(4, staleness=2), str(workdir)).run()
+  loop.Trainer(ungated(4, staleness=2), str(workdir)).run()
   return workdir
 
 
+@pytest.fixture(name='whole_batches')
+def _whole_batches(monkeypatch):
+  """Runs that start have batches of which no episode starts early."""
+  monkeypatch.setattr(turns, 'what_waits', lambda config: 'a test')
+
+
 def test_episodes_across_updates_are_those_of_lagged_weights(
-  across, tmp_path, record
+  across, whole_batches, tmp_path, record
 ):
   """E2: group g is trained in update g // N and sampled K updates before."""
-  config = changed(
-    make_config(grpo.get_method(), 4), episodes='lockstep', staleness=2
-  )
-  loop.Trainer(config, str(tmp_path)).run()
+  loop.Trainer(ungated(4, staleness=2), str(tmp_path)).run()
   check_same_episodes(record(across), record(tmp_path))
   rows, _ = record(across)
   behind = [row['rollout/steps_behind'] for row in rows if row['step']]
@@ -398,8 +415,8 @@ def test_episodes_across_updates_are_those_of_lagged_weights(
 @pytest.mark.parametrize('first', [1, 3])
 def test_a_run_across_updates_continues(across, tmp_path, record, first):
   """E0: open episodes start again with their weights and their answers."""
-  loop.Trainer(slots_config(first, staleness=2), str(tmp_path)).run()
-  loop.Trainer(slots_config(4, staleness=2), str(tmp_path)).run()
+  loop.Trainer(ungated(first, staleness=2), str(tmp_path)).run()
+  loop.Trainer(ungated(4, staleness=2), str(tmp_path)).run()
   (rows, lines), (known, expected) = record(tmp_path), record(across)
   assert lines == expected and timeless(rows) == timeless(known)
 
@@ -408,11 +425,11 @@ def test_rows_of_a_run_wait_on_the_host(tmp_path, record):
   """E0: across updates, 4 of 8 rows have places; it continues with other room
   on the host."""
   changes = {'staleness': 1, 'slots': 4}
-  loop.Trainer(slots_config(3, **changes), str(tmp_path / 'whole')).run()
+  loop.Trainer(ungated(3, **changes), str(tmp_path / 'whole')).run()
   changes['cache_tokens'] = 4 * 22
   for iterations in (2, 3):
     changes['host_cache_tokens'] = 22 * (iterations + 1)
-    config = slots_config(iterations, **changes)
+    config = ungated(iterations, **changes)
     trainer = loop.Trainer(config, str(tmp_path / 'host'))
     trainer.run()
     assert 0 < trainer.parts.runner.host_cache.most <= 4 * 22
@@ -455,7 +472,7 @@ def test_the_order_of_answers_changes_no_weight(
   across, tmp_path, record, delayed_calls, seed
 ):
   """E0: seeded delays in place of worker processes, across updates."""
-  config = slots_config(4, staleness=2)
+  config = ungated(4, staleness=2)
   train_delayed(config, tmp_path, delayed_calls, seed)
   (rows, lines), (known, expected) = record(tmp_path), record(across)
   assert lines == expected and timeless(rows) == timeless(known)
@@ -480,19 +497,17 @@ def _rallies():
 @pytest.mark.parametrize(
   'rollout', [None, Opponent(rule=CopyEvery(iterations=1))]
 )
-def test_games_in_slots_are_those_in_step(
+def test_games_have_the_same_rows_in_any_order_of_answers(
   rallies, tmp_path, record, delayed_calls, rollout
 ):
-  """E2 against turns in step; E0 if it stops, and in another order."""
+  """E0, also if the run stops."""
   method = dataclasses.replace(spiral.get_method(), rollout=rollout)
 
   def config(iterations, **more):
     return rallies(iterations, method, **more)
 
-  loop.Trainer(config(3, episodes='lockstep'), str(tmp_path / 'step')).run()
   loop.Trainer(config(3), str(tmp_path / 'whole')).run()
   rows, lines = record(tmp_path / 'whole')
-  check_same_episodes((rows, lines), record(tmp_path / 'step'))
   assert {line['role'] for line in lines} == {0, 1}
   loop.Trainer(config(2), str(tmp_path / 'parts')).run()
   train_delayed(config(3), tmp_path / 'parts', delayed_calls, 1)
@@ -500,8 +515,23 @@ def test_games_in_slots_are_those_in_step(
   assert lines == others and timeless(rows) == timeless(known)
 
 
+def test_whole_batches_have_the_lag_only(rallies, tmp_path, record):
+  """Games against an opponent: the weights of one update before, by the log of
+  iterations; none starts early."""
+  opponent = Opponent(rule=CopyEvery(iterations=1))
+  method = dataclasses.replace(spiral.get_method(), rollout=opponent)
+  trainer = loop.Trainer(rallies(3, method, staleness=1), str(tmp_path))
+  trainer.run()
+  assert not isinstance(trainer.parts.collector, SlotCollector)
+  rows, _ = record(tmp_path)
+  behind = [row['rollout/steps_behind'] for row in rows if row['step']]
+  assert behind == [0, 1, 1]
+
+
 @pytest.mark.parametrize('order', ['fixed', 'arrival'])
-def test_games_across_updates(rallies, tmp_path, record, delayed_calls, order):
+def test_games_across_updates(
+  request, rallies, tmp_path, record, delayed_calls, order
+):
   """E2 against lagged weights, E0 if it stops; both players are trained."""
 
   def run(folder, iterations, seed):
@@ -511,12 +541,13 @@ def test_games_across_updates(rallies, tmp_path, record, delayed_calls, order):
 
   rows, lines = run('whole', 4, 0)
   if order == 'fixed':
-    config = rallies(4, episodes='lockstep', staleness=1, num_prompts=4)
-    loop.Trainer(config, str(tmp_path / 'step')).run()
-    check_same_episodes((rows, lines), record(tmp_path / 'step'))
     run('parts', 2, 1)
     known, others = run('parts', 4, 3)
     assert lines == others and timeless(rows) == timeless(known)
+    request.getfixturevalue('whole_batches')
+    config = rallies(4, staleness=1, num_prompts=4)
+    loop.Trainer(config, str(tmp_path / 'lagged')).run()
+    check_same_episodes((rows, lines), record(tmp_path / 'lagged'))
   games = {}
   for line in lines:
     game = line['step'], line['prompt_id'] // 2, line['sample']
@@ -553,7 +584,7 @@ def _whimsical(monkeypatch):
   import misbehaving_environments
 
   def make(iterations, filtered, **more):
-    config = slots_config(iterations, max_rounds=2, **more)
+    config = ungated(iterations, max_rounds=2, **more)
     method = config.method
     if filtered:
       band = AccuracyBand(low=0.0, high=BAND)
@@ -681,14 +712,11 @@ def test_a_filter_has_the_same_groups_in_any_order_of_answers(
     assert set(weight_G) == {float(np.mean(reward_G) <= BAND)}
 
 
-def test_a_timeline_of_turns_in_step_and_in_slots(tmp_path):
+def test_a_timeline_of_one_iteration(tmp_path):
   """Spans of device, calls and updates of the second iteration only."""
-  for kind in ('lockstep', 'slots'):
-    config = changed(make_config(grpo.get_method(), 2), episodes=kind)
-    window = profiling.Window(2, 2)
-    rl_jax.train(config, str(tmp_path / kind), timeline=window)
-    text = (tmp_path / kind / 'timeline.json').read_text()
-    events = json.loads(text)['traceEvents']
-    names = {event['name'] for event in events}
-    assert {'step', 'reset', 'update 2'} <= names and 'update 1' not in names
-    assert {'lockstep': 'turn', 'slots': 'burst'}[kind] in names
+  config = make_config(grpo.get_method(), 2)
+  rl_jax.train(config, str(tmp_path), timeline=profiling.Window(2, 2))
+  events = json.loads((tmp_path / 'timeline.json').read_text())['traceEvents']
+  names = {event['name'] for event in events}
+  assert {'step', 'reset', 'burst', 'update 2'} <= names
+  assert 'update 1' not in names

@@ -15,6 +15,7 @@ from rl_jax.episodes.closings import FILE, ClosingJournal
 from rl_jax.episodes.episode_prompts import EpisodePrompts
 from rl_jax.episodes.journal import NumberedCalls
 from rl_jax.episodes.schedule import Rule, Schedule
+from rl_jax.episodes.turn_taking import TurnTaking
 from rl_jax.episodes.turns import TurnConfig
 from rl_jax.judging.judges import NO_JUDGES
 from rl_jax.models.tokenizer import CharTokenizer
@@ -98,11 +99,10 @@ class Run:
     if calls is not None:
       self.journal._calls._calls = calls(self.journal.pool)
     self.runner = slot_runner.SlotRunner(
-      task,
+      TurnTaking(
+        task, tokenizer=tokenizer, stop=make_stop(tokenizer), turns=TURNS
+      ),
       self.journal,
-      tokenizer=tokenizer,
-      stop=make_stop(tokenizer),
-      turns=TURNS,
       closings=ClosingJournal(folder and folder / 'answers', writer),
     )
     self.runner._finished = self._finished

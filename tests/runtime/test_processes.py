@@ -495,7 +495,6 @@ def in_slots(workdir, *arguments):
     '--config=configs/worlds/keydoor.py',
     '--method=grpo',
     f'--workdir={workdir}',
-    '--set=rollout.episodes=slots',
     '--set=rollout.num_prompts=4',
     '--set=rollout.group_size=4',
     '--set=rollout.turns.max_turns=4',

@@ -4,7 +4,7 @@
   python tests/tools/attack_orders.py --orders=10 --staleness=0
   python tests/tools/attack_orders.py --game
 
-A run of four iterations with episodes in slots is played once for each order:
+A run of four iterations with episodes is played once for each order:
 delays of a clock that only looks at answers move are drawn from five laws, 1, 4
 or 64 calls run at once, and environments are functions or coroutines. After
 each iteration all arrays and the JSON of a checkpoint are compared bit for bit
@@ -130,7 +130,6 @@ def config(staleness: int, game: bool = False) -> Any:
       turns=TurnConfig(
         max_turns=4, max_turn_tokens=2, max_observation_tokens=4
       ),
-      episodes='slots',
       staleness=staleness,
     ),
     update=dataclasses.replace(found.update, minibatch_prompts=None),

@@ -28,13 +28,11 @@ CALLS = 'calls_made.txt'
 JOURNAL = 'rl_jax.verification.journal:AnswerJournal'
 REWARDS = 'rl_jax.verification.numbered_rewards:NumberedRewards'
 ANSWERS = 'rl_jax.episodes.journal'
-EPISODES = 'rl_jax.episodes.episodes:EpisodeRunner'
-IN_STEP = 'rl_jax.episodes.lockstep:LockstepRunner'
+EPISODES = 'rl_jax.episodes.records:EpisodeRecords'
+GAME = 'rl_jax.episodes.game:Game'
 SLOTS = 'rl_jax.episodes.slot_runner'
 ENGINE = 'rl_jax.decoding.slot_engine:RunningSlots'
-# Of a process: the calls of `ask` that open the first prompts of training, and
-# of evaluation, at start; then those of each rollout.
-_OPENS, _RESETS, _FIRST_TURN = 3, 4, 5
+_OPENS = 3  # the call of `ask` that opens the prompts of the first rollout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,12 +60,10 @@ class Fault:
     return f'{self.kind}: {when} call {self.call} of {name}{inside}'
 
 
-def faults(
-  episodes: bool = False, slots: bool = False, host: bool = False
-) -> list[Fault]:
+def faults(episodes: bool = False, host: bool = False) -> list[Fault]:
   """All points of runs with or without episodes, in their own order.
 
-  slots: of episodes. host: where their rows wait.
+  host: where their rows wait.
   """
   draw = random.Random(0)
   prune, commit = f'{SAVER}._prune', f'{FILES}:commit'
@@ -109,7 +105,7 @@ def faults(
     ('writer', f'{WRITER}.truncate_to', 1, 'after'),
   ]
   if episodes:
-    points += _slots() if slots else _turns()
+    points += _turns()
     points += _copies() if host else []
   else:
     points += _rewards()
@@ -150,43 +146,13 @@ def _turns() -> list[tuple]:
   Between a reply and its line, within the line, between the line and its use.
   """
   ask = f'{ANSWERS}:NumberedCalls.ask'
-  pool = 'rl_jax.verification.sessions:SessionPool.poll'
-  add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
-  line = f'{JOURNAL}._append'
-  opens = 'rl_jax.episodes.beginnings:open_all'
-  turns = range(_FIRST_TURN, _FIRST_TURN + 3)
-  points = [
-    (ask, _OPENS, 'before'),
-    (ask, _OPENS, 'after'),
-    (opens, 3, 'after'),
-    (ask, _RESETS, 'before'),
-    (ask, _RESETS, 'after'),
-    *((ask, turn, 'before') for turn in turns),
-    *((ask, turn, 'after') for turn in turns),
-    (ask, 4 * _FIRST_TURN, 'after'),
-    (pool, _FIRST_TURN, 0.001),
-    (pool, 40, 'after'),
-    *((add, number, 'before') for number in (5, 40, 60)),
-    *((add, number, 'after') for number in (6, 41)),
-    *((line, number, 'half') for number in (7, 42, 61)),
-    (used, 43, 'after'),
-    (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
-    (f'{IN_STEP}._act', 2, 'after'),
-    (f'{IN_STEP}._observations', 2, 'before'),
-    (f'{IN_STEP}._observations', 3, 'after'),
-    (f'{EPISODES}._finished', 1, 'before'),
-    (f'{EPISODES}._finished', 2, 'after'),
-  ]
-  return [('turns', *point) for point in points]
-
-
-def _slots() -> list[tuple]:
-  """The same of episodes in slots, whose calls are made one by one."""
   add, used = (f'{ANSWERS}:JournaledCalls.{x}' for x in ('keep', 'poll'))
   line = f'{JOURNAL}._append'
   made = 'rl_jax.episodes.calls:SessionCalls'
   opens = 'rl_jax.episodes.beginnings:open_all'
   points = [
+    (ask, _OPENS, 'before'),
+    (ask, _OPENS, 'after'),
     (opens, 3, 'before'),
     (opens, 3, 'after'),
     (f'{ANSWERS}:NumberedCalls.mark', 2, 'after'),
@@ -204,10 +170,10 @@ def _slots() -> list[tuple]:
     (f'{SLOTS}:SlotRunner.start', 2, 'before'),
     (f'{SLOTS}:SlotRunner.start', 2, 'after'),
     (f'{SLOTS}:SlotRunner.finish', 2, 'after'),
-    (f'{SLOTS}:Game.hear', 20, 'before'),
-    (f'{SLOTS}:Game.hear', 45, 'after'),
-    (f'{SLOTS}:Game.advance', 2, 'before'),
-    (f'{SLOTS}:Game.advance', 5, 'after'),
+    (f'{GAME}.hear', 20, 'before'),
+    (f'{GAME}.hear', 45, 'after'),
+    (f'{GAME}.advance', 2, 'before'),
+    (f'{GAME}.advance', 5, 'after'),
     (f'{ENGINE}.feed', 2, 'after'),
     (f'{ENGINE}.sample', 4, 'after'),
     (f'{ENGINE}.sample', 6, 0.002),

@@ -3,8 +3,8 @@
   python tests/tools/kill_points.py
   python tests/tools/kill_points.py --rollout=parts,staleness,previous
   python tests/tools/kill_points.py --rollout=episodes
-  python tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
-  python tests/tools/kill_points.py --rollout=episodes,slots,host --kinds=copies
+  python tests/tools/kill_points.py --rollout=episodes,ahead --kinds=turns
+  python tests/tools/kill_points.py --rollout=episodes,host --kinds=copies
 
 The run has dynamic sampling, a critic, a history reward (HAPO), a posterior
 selector (MoPPS), workers, and an asynchronous save of every iteration.
@@ -65,8 +65,7 @@ EPISODES = """
 # By name in --rollout. The draft model is a run of two iterations.
 ROLLOUTS = {
   'episodes': EPISODES,
-  'slots': ['--set=rollout.episodes=slots'],
-  'ahead': [  # episodes in slots that start an update early
+  'ahead': [  # episodes that start an update early
     '--set=rollout.staleness=1',
     '--set=method.group_filter=null',
     '--set=guards.max_logp_gap=null',
@@ -210,7 +209,7 @@ def _flags() -> argparse.Namespace:
 
 def _points(given) -> list[fault_points.Fault]:
   return fault_points.faults(
-    *(name in given.rollout for name in ('episodes', 'slots', 'host'))
+    *(name in given.rollout for name in ('episodes', 'host'))
   )
 
 

@@ -40,10 +40,10 @@ def test_a_line_that_went_with_its_file_is_none(points, tmp_path):
   assert points.made_twice(tmp_path) == (2, 2, ['64 0 0 reset 7'])
 
 
-@pytest.mark.parametrize('slots', [False, True])
-def test_every_point_names_a_function(points, slots):
+@pytest.mark.parametrize('episodes', [False, True])
+def test_every_point_names_a_function(points, episodes):
   """Functions of points are found where they are looked for."""
-  for fault in points.faults(episodes=True, slots=slots):
+  for fault in points.faults(episodes=episodes, host=episodes):
     for target in filter(None, (fault.target, fault.within)):
       owner, name = points._resolve(target)
       assert callable(getattr(owner, name)), target

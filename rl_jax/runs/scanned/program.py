@@ -26,7 +26,6 @@ import numpy as np
 from rl_jax import config as config_lib
 from rl_jax import serialization
 from rl_jax.config import ExperimentConfig
-from rl_jax.episodes.turns import SLOTS
 from rl_jax.measures import entropy_change
 from rl_jax.method import Method
 from rl_jax.runs import assembly, stages
@@ -66,8 +65,6 @@ def _reason(config: ExperimentConfig) -> str | None:
     )
   if config.rollout.window_tokens is not None:
     return 'rollout.window_tokens: rows wait on the host'
-  if config.rollout.episodes == SLOTS:
-    return "rollout.episodes = 'slots': environments answer on the device"
   if config.rollout.speculative is not None:
     return 'rollout.speculative: drafts are made only in the loop'
   if config.rollout.recorded_prompts not in (0, config.rollout.num_prompts):
