@@ -329,12 +329,8 @@ class Sizes:
 
   @property
   def _by_layer(self) -> bool:
-    """Returns whether fewer rows are taken out of a cache layer by layer.
-
-    Those of episodes are results of their own program, with the others beside.
-    """
-    on_gpu = self.model.platform.is_gpu
-    return on_gpu and not self.episodes and not self.beams
+    """Returns whether fewer rows are taken out of a cache layer by layer."""
+    return self.model.platform.is_gpu and not self.beams
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
@@ -443,8 +439,7 @@ class Sizes:
     That is the logits of a step or, where it is more, what lies there before
     the first step, less the cache. Between the programs of episodes there are
     weights and cache, which are results and lie beside all from the start; the
-    cache of fewer rows is not there yet, with which rows in step have another
-    program.
+    cache of fewer rows is not there yet.
     """
     rows = min(self.slots or self._sampled_rows, self._sampled_rows)
     if self.drafts is not None:
@@ -455,9 +450,7 @@ class Sizes:
     if self._on_tpu:
       return self._scratch_on_tpu(logits)
     if self.episodes:
-      before = self._before_episodes() - self._cache_of_fewer()
-      step = logits - (0 if self.in_slots else self._cache_of_fewer())
-      return max(step, before, 0)
+      return max(logits, self._before_episodes() - self._cache_of_fewer())
     before = self.policies * self._passing_prompts()
     # The table of tokens is not gathered yet, and there is no cache.
     return max(logits, before - self.policies * self.table() - self.cache())
