@@ -117,16 +117,17 @@ test-all: test-fast test-devices smoke test-processes
 test-processes: $(STAMP)
 	$(PYTEST) tests/runtime/test_processes.py
 
-# Kills a run at 43 listed points, also with other ways of sampling, a run of
-# episodes at 62, in slots at 32 and 32, then another every second for two minutes,
-# and compares each with a whole one.
+# Kills a run at 45 listed points, also with other ways of sampling, a run of
+# episodes at 74, one whose keys move to the host at 4, one that starts an update
+# early at 34, then another every second for two minutes, and compares each with a
+# whole one.
 test-faults: $(STAMP)
 	$(RUN) tests/tools/kill_points.py
 	$(RUN) tests/tools/kill_points.py --rollout=parts,staleness,previous
 	$(RUN) tests/tools/kill_points.py --rollout=draft_model
 	$(RUN) tests/tools/kill_points.py --rollout=episodes
-	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots --kinds=turns
-	$(RUN) tests/tools/kill_points.py --rollout=episodes,slots,ahead --kinds=turns
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,host --kinds=copies
+	$(RUN) tests/tools/kill_points.py --rollout=episodes,ahead --kinds=turns
 	$(RUN) tests/tools/kill_resume.py --seconds=120
 
 # 2,000 iterations of a bandit: memory, time and compilations must stay flat.
