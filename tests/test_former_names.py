@@ -120,3 +120,14 @@ def test_names_of_today_are_there(former):
     return
   fields = {field.name for field in dataclasses.fields(known[former[0]])}
   assert today in fields and former[1] not in fields
+
+
+def test_fields_that_are_gone_are_read_and_not_set():
+  """A file may have one; to set it is an error that says why it is gone."""
+  config = bandit.get_config(grpo.get_method())
+  recorded = json.loads(serialization.to_json(config))
+  recorded['rollout']['episodes'] = 'lockstep'
+  classes = serialization.classes_of(config)
+  assert serialization.from_json(json.dumps(recorded), classes) == config
+  with pytest.raises(ValueError, match='rollout.episodes is gone, as rows of'):
+    override(config, 'rollout.episodes', 'slots')

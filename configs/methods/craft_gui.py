@@ -15,13 +15,21 @@ Paper and code: not seen.
 Command: python -m experiments.train --config=configs/worlds/family_levels.py
   --method=craft_gui --set=model.path=runs/craft_gui/warm
 craft_gui@uniform is the control: the same with prompts in shuffled passes.
+craft_gui@understood has a level more, questions that a judge rewards, in its
+last stage (configs/worlds/understood_levels.py).
 """
 
 from rl_jax.method import Method
 from rl_jax.pieces import credit, losses, regularizers, selection
 from rl_jax.pieces.aggregation import SeqMeanTokenMean
 
-VARIANTS = {'uniform': ('selector=null',)}
+VARIANTS = {
+  'uniform': ('selector=null',),
+  'understood': (
+    'selector.levels=4',
+    'selector.stages=((0, 0), (0, 1), (2, 3))',
+  ),
+}
 
 
 def get_method() -> Method:

@@ -12,7 +12,8 @@ Defaults: beta 0.1, PUCT with w 1 and lengths to the power 1.25, gamma 1, depth
   tokens: --set=method.rollout.step_tokens=6. mcts_dpo@hard believes all labels
   (the release's switch); mcts_dpo@leaves draws the tree of SPO and compares the
   mean rewards of the leaves below siblings; mcts_dpo@likely adds the likelihood
-  of the best of them (iRFT).
+  of the best of them, and mcts_dpo@searched that of the steps which the search
+  finds best (iRFT).
 Pieces: PairLoss(score=LogRatio(beta=0.1, length='sum'),
   link=ConfidentSigmoid(), coef=1.0); TokenMean(); SearchPairs();
   TreeSearch(expansions=7, step_tokens=30, iterations=4, moves=8, depth=3,
@@ -48,6 +49,7 @@ _LEAVES = (
 VARIANTS = {
   'hard': (_LINK,),
   'leaves': _LEAVES,
+  'searched': ('losses+=ChosenLikelihood(coef=0.1)',),
   'likely': (
     *_LEAVES,
     'losses+=TreeSiblings(loss=ChosenLikelihood(coef=0.1))',

@@ -3,7 +3,7 @@
 The reward has the dense potential; --set="task.reward_weights={'outcome': 1.0}"
 is sparse. A curriculum of forms that are filled in part: --method=mopps
 --set='task.filled=(0.9,0.5,0.0)'.
-Of Gur et al., "Learning to Navigate the Web", QWeb's Q-function is absent.
+Gur et al., "Learning to Navigate the Web": QWeb's Q-learning is --method=qweb.
 Their second network, INET, which writes the instruction for a page that random
 actions reached, is in configs/pipelines/inet.py;
 experiments.papers.episodes.relabelled_forms does so by rule, for cloning.
@@ -27,6 +27,8 @@ from rl_jax.learning.update import UpdateConfig
 from rl_jax.method import Method
 from rl_jax.models import presets
 from rl_jax.models.source import ModelSource
+from rl_jax.models.tokenizer import CharTokenizer
+from rl_jax.pieces.statistics.action_values import num_values
 from rl_jax.rollouts.collect import RolloutConfig
 from rl_jax.verification.pool import VerifierConfig
 from rl_jax.worlds import WebForm
@@ -36,17 +38,21 @@ def get_config(method: Method) -> ExperimentConfig:
   """128 episodes an iteration, of at most 6 turns."""
   fields, turns = 3, 6
   page = 2 * fields + 2
+  task = WebForm(
+    fields=fields, reward_weights={'outcome': 1.0, 'potential': 1.0}
+  )
+  reads = method.reads_action_values
+  vocab_size = CharTokenizer(task.alphabet).vocab_size
   return ExperimentConfig(
     iterations=150,
-    task=WebForm(
-      fields=fields, reward_weights={'outcome': 1.0, 'potential': 1.0}
-    ),
+    task=task,
     method=method,
     model=ModelSource(
       config=presets.small(
         num_heads=4, num_kv_heads=4, head_size=16, mlp_size=128
       ),
       value_head=method.reads_values,
+      num_values=num_values(vocab_size) if reads else 1,
     ),
     rollout=RolloutConfig(
       num_prompts=16,

@@ -2,7 +2,8 @@
 
 The goal is the mean of the last states of good responses; the cosine of a state
 with it is a score of a partial response, as of a Q function. A batch of samples
-can then be thinned while it is written: what points away is discarded.
+can then be thinned while it is written: what points away is discarded. The
+sample with the largest cosine may be chosen, or the search may follow it.
 Source: "Learning Goal-Conditioned Representations for Language Reward Models",
 2024; goal-conditioned-rm, by a digest of the code. Thresholds by a share of
 right responses that should stay are of this code.
@@ -10,11 +11,15 @@ right responses that should stay are of this code.
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from rl_jax.data.row_selection import ranks
+from rl_jax.decoding.look_ahead import Heuristic
 from rl_jax.learning.hidden_states import Forward, states_before
+from rl_jax.measures import reward_heuristic
 from rl_jax.models import transformer
+from rl_jax.pieces.ops.masking import last_token, safe_divide
 from rl_jax.types import Array, Trajectories
 
 FIRST = 5  # tokens that are always written
@@ -37,7 +42,7 @@ def goal(state_NTD: np.ndarray, mask_NT: np.ndarray) -> np.ndarray:
   """
   if not mask_NT.any(1).all():
     raise ValueError('a response has no token, so it has no last state')
-  last_N = mask_NT.shape[1] - 1 - np.argmax(mask_NT[:, ::-1], axis=1)
+  last_N = _last(mask_NT)
   return state_NTD[np.arange(len(last_N)), last_N].mean(0)
 
 
@@ -70,6 +75,38 @@ def written(
   return np.where(fails_NT.any(1), fails_NT.argmax(1), size_N)
 
 
+def last_cosine(cosine_NT: np.ndarray, mask_NT: np.ndarray) -> np.ndarray:
+  """The cosine of the last state of each row, [N]; 0 for a row without one."""
+  found_N = cosine_NT[np.arange(len(cosine_NT)), _last(mask_NT)]
+  return np.where(mask_NT.any(1), found_N, 0.0)
+
+
+def goal_heuristic(
+  model: transformer.ModelConfig, params: Any, goal_D: np.ndarray
+) -> Heuristic:
+  """h = the cosine of the last state of a row with the goal, for look_ahead.
+
+  The state is that which predicts the last token that is kept or looked ahead,
+  as of `cosines`; it has not read that token, so one token at least is to be
+  looked ahead. Its inputs are reward_heuristic.prompts. A row without a token
+  has 0.
+  Raises: ValueError for a goal of 0, with which no state has a cosine.
+  """
+  size = float(np.linalg.norm(goal_D))
+  if size == 0:
+    raise ValueError('the goal is 0, so no state has a cosine with it')
+  unit_D = jnp.asarray(goal_D / size)
+
+  def heuristic(inputs, response_BT, length_B):
+    traj = reward_heuristic.rows(inputs, response_BT, length_B)
+    state_BTD = states_before(Forward(model=model), params, traj)
+    size_BT = jnp.linalg.norm(state_BTD, axis=2)
+    cosine_BT = safe_divide(state_BTD @ unit_D, size_BT)
+    return last_token(cosine_BT, traj.mask_BT)
+
+  return heuristic
+
+
 def threshold_that_keeps(lowest_N: np.ndarray, kept: float) -> float:
   """The largest threshold below which at most a share 1 - kept of these lie."""
   if not 0 <= kept <= 1:
@@ -90,6 +127,11 @@ def auroc(score_N: np.ndarray, right_N: np.ndarray) -> float:
     return float('nan')
   above = ranks(score_N)[right_N].sum() * (len(right_N) - 1)
   return float((above - good * (good - 1) / 2) / (good * bad))
+
+
+def _last(mask_NT: np.ndarray) -> np.ndarray:
+  """The place of the last trained token, int [N]; of none the last place."""
+  return mask_NT.shape[1] - 1 - np.argmax(mask_NT[:, ::-1], axis=1)
 
 
 def _judged(mask_NT: np.ndarray, share: float) -> np.ndarray:

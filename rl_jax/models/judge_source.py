@@ -150,8 +150,8 @@ class Judge:
   where `reads` says so. Its tokens are characters. It has no time limit, and
   must return the same for the same question.
 
-  parts: names of the parts of a mixture whose rows are judged; rows of others
-  have 0 from this judge. (): all rows.
+  parts: names of the parts of a mixture, or of levels, whose rows are judged;
+  rows of others have 0 from this judge. (): all rows.
   """
 
   path: str = ''

@@ -329,12 +329,8 @@ class Sizes:
 
   @property
   def _by_layer(self) -> bool:
-    """Returns whether fewer rows are taken out of a cache layer by layer.
-
-    Calls of episodes put theirs back, so that the cache of all is there too.
-    """
-    on_gpu = self.model.platform.is_gpu
-    return on_gpu and not self.episodes and not self.beams
+    """Returns whether fewer rows are taken out of a cache layer by layer."""
+    return self.model.platform.is_gpu and not self.beams
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.

@@ -21,7 +21,7 @@ from rl_jax.models.judge_source import Judge
 from rl_jax.runs import policy as policy_lib
 from rl_jax.runs.policy import Policy
 from rl_jax.runtime.platform import Platform
-from rl_jax.tasks import Mixture
+from rl_jax.tasks import Levels, Mixture
 
 
 def make_judges(
@@ -78,6 +78,8 @@ def check_parts(source: Judge, task: Any) -> None:
   known = []
   if isinstance(task, Mixture):
     known = [part.name for part in task.parts]
+  elif isinstance(task, Levels):
+    known = [task.name(level) for level in range(len(task.tasks))]
   unknown = [name for name in source.parts if name not in known]
   if unknown:
     raise ValueError(

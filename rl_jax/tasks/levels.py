@@ -22,7 +22,8 @@ class Levels(Task):
   (`pieces.selection.TargetDifficulty`). Every split has as many prompts of each
   task as the one with the fewest has, the train split at most num_train in all,
   so that they come back. Rewards are those of the task, whose weights must be
-  those of the others; metrics are given by level, too. Responses are one turn.
+  those of the others; metrics are given by level, too. A judge may read some
+  levels only (`Judge.parts`, 'level_0' and so on). Responses are one turn.
   Recorded responses, hints and device verifiers of the tasks are not passed on.
   """
 
@@ -63,6 +64,11 @@ class Levels(Task):
     """The traits of the tasks as one."""
     return merged([task.traits for task in self.tasks])
 
+  @staticmethod
+  def name(level: int) -> str:
+    """The name of a level, for metrics and judges."""
+    return f'level_{level}'
+
   def prepare(self) -> None:
     """Prepares every task."""
     for task in self.tasks:
@@ -81,7 +87,7 @@ class Levels(Task):
     base.check_index(self, split, index)
     own, level = divmod(index, len(self.tasks))
     example = self.tasks[level].example(split, own)
-    marks = {base.PART: f'level_{level}', _OWN_ID: own}
+    marks = {base.PART: self.name(level), _OWN_ID: own}
     return dataclasses.replace(
       example, id=index, meta={**example.meta, **marks}
     )

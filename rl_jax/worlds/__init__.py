@@ -45,6 +45,7 @@ from rl_jax.worlds.planned_key_door import PlannedKeyDoor as PlannedKeyDoor
 from rl_jax.worlds.priced_tools import PricedTools as PricedTools
 from rl_jax.worlds.principle_lists import PrincipleLists as PrincipleLists
 from rl_jax.worlds.principle_lists import PrincipleTexts as PrincipleTexts
+from rl_jax.worlds.principle_lists import ThoughtLists as ThoughtLists
 from rl_jax.worlds.principle_pairs import PrinciplePairs as PrinciplePairs
 from rl_jax.worlds.ranked_families import RankedFamilies as RankedFamilies
 from rl_jax.worlds.recorded_episodes import RecordedEpisodes as RecordedEpisodes
@@ -52,9 +53,12 @@ from rl_jax.worlds.recorded_haggling import RecordedHaggling as RecordedHaggling
 from rl_jax.worlds.recorded_moves import RecordedMoves as RecordedMoves
 from rl_jax.worlds.refactorings import Refactorings as Refactorings
 from rl_jax.worlds.reflections import Reflections as Reflections
+from rl_jax.worlds.rook_endgame import RookEndgame as RookEndgame
 from rl_jax.worlds.rubric_topics import RubricTopics as RubricTopics
 from rl_jax.worlds.rule_texts import RuleTexts as RuleTexts
 from rl_jax.worlds.searched_facts import SearchedFacts as SearchedFacts
+from rl_jax.worlds.shown_families import AnsweredFamilies as AnsweredFamilies
+from rl_jax.worlds.shown_families import ShownFamilies as ShownFamilies
 from rl_jax.worlds.sokoban import Sokoban as Sokoban
 from rl_jax.worlds.spoken_moves import SpokenMoves as SpokenMoves
 from rl_jax.worlds.styled_chains import StyledChains as StyledChains

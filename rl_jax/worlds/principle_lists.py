@@ -80,6 +80,59 @@ class PrincipleLists(DrawnTask):
     return {'agreement': found['reward'], base.OUTCOME: found[base.OUTCOME]}
 
 
+@dataclasses.dataclass(frozen=True)
+@checked
+class ThoughtLists(PrincipleLists):
+  """PrincipleLists whose scores follow a thought, in RewardAnything's form.
+
+  Response '<think>1e2u1;2e0u0;...</think>{"scores":{"1":3,...},"best-to-worst":
+  [1,3,2]}': how often each text meets each of the two principles, the sums, and
+  the names from the best to the worst, of equal ones the first. A component
+  more, `form` in [0, 1], is tasks.score_lists.reward_anything_form; its weight
+  of 0.5 is ours. `target` errs in its thoughts: both counts of a text are drawn
+  with chance `errors`, and scores and ranking follow from them.
+  Source: as PrincipleLists; how both rewards are weighted there is not known.
+  """
+
+  reward_weights: dict[str, float] = base.weights_field(
+    agreement=1.0, form=0.5, outcome=0.0
+  )
+
+  alphabet = ''.join(
+    sorted({*PrincipleLists.alphabet, *'<think>/;-', *'scores best-to-worst'})
+  )
+
+  def target(self, example: Example) -> str:
+    """Counts, some of which are drawn, their sums, and a ranking by these."""
+    stream = draws.Draws('principle lists thoughts', self.seed, example.prompt)
+    rubric, _, shown = example.prompt.rstrip(':').partition('\n')
+    counts = []
+    for text in shown.split('\n')[1::3]:  # '[1]', the text, an empty line
+      found = [met(letter, text) for letter in rubric]
+      if stream.uniform() < self.errors:
+        found = [stream.below(DIGITS + 1) for _ in rubric]
+      counts.append(found)
+    return thought(rubric, counts)
+
+  def reward(self, example: Example, response: str) -> dict[str, float]:
+    """The agreement of the scores, and the form of the whole."""
+    form = score_lists.reward_anything_form(example, response)
+    return {**super().reward(example, response), 'form': form}
+
+
+def thought(rubric: str, counts: list[list[int]]) -> str:
+  """The response that follows from the counts of each text, by principle."""
+  said = ';'.join(
+    str(i) + ''.join(a + str(n) for a, n in zip(rubric, found, strict=True))
+    for i, found in enumerate(counts, 1)
+  )
+  scores = [sum(found) for found in counts]
+  ranking = sorted(range(len(scores)), key=lambda i: -scores[i])
+  names = json.dumps([i + 1 for i in ranking], separators=(',', ':'))
+  judged = f'{{"scores":{written(scores)},"best-to-worst":{names}}}'
+  return f'<think>{said}</think>{judged}'
+
+
 def drawn(stream: draws.Draws) -> str:
   """A response: DIGITS digits."""
   return ''.join(str(stream.below(10)) for _ in range(DIGITS))

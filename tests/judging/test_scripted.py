@@ -95,7 +95,8 @@ def test_rows_of_other_parts_have_no_score():
 def test_parts_must_be_there():
   mixture = tasks.Mixture((tasks.MixturePart(name='a', task=Families()),))
   check_parts(Judge(parts=('a',)), mixture)
-  for task in (mixture, Families()):
+  check_parts(Judge(parts=('level_1',)), tasks.Levels((Families(),) * 2))
+  for task in (mixture, Families(), tasks.Levels((Families(),) * 2)):
     with pytest.raises(ValueError, match=r"parts = \['b'\] are none"):
       check_parts(Judge(parts=('b',)), task)
 

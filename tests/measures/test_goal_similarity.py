@@ -1,10 +1,12 @@
 """Cosines with a goal, and what is discarded by them."""
 
+import jax
 import numpy as np
 import pytest
 
 from rl_jax.learning.hidden_states import Forward, states_before
 from rl_jax.measures import goal_similarity
+from rl_jax.measures.reward_heuristic import prompts
 
 MASK = np.array([[1, 1, 1, 0], [1, 1, 1, 1]], bool)
 STATE = np.array(
@@ -35,6 +37,41 @@ def test_the_length_of_states_changes_nothing():
     STATE * np.array([0.1, 7, 3, 2])[:, None], 5 * goal
   )
   np.testing.assert_allclose(scaled, found, rtol=1e-6)
+
+
+def test_last_cosines_by_hand():
+  """The third and the fourth state count; a row of padding has 0."""
+  goal = goal_similarity.goal(STATE, MASK)
+  cosine = goal_similarity.cosines(STATE, goal)
+  found = goal_similarity.last_cosine(cosine, MASK)
+  np.testing.assert_allclose(found, [0.8, 0.8], rtol=1e-6)
+  mask = MASK & np.array([[False], [True]])
+  found = goal_similarity.last_cosine(cosine, mask)
+  np.testing.assert_allclose(found, [0.0, 0.8], rtol=1e-6)
+
+
+def test_a_search_reads_the_cosine_of_the_last_state(tiny):
+  """E1: what `last_cosine` reads; tokens after the length do not count, nor
+  does the size of the goal.
+  """
+  traj, params = tiny.rollout(group_size=1), tiny.params()
+  states = goal_similarity.token_states(tiny.CFG, params, traj)
+  goal = np.arange(1.0, 1.0 + tiny.CFG.width) - 4.0
+  expected = goal_similarity.last_cosine(
+    goal_similarity.cosines(np.asarray(states['state']), goal),
+    np.asarray(states['mask']),
+  )
+  assert np.ptp(expected) > 0.01
+  other_BT = np.where(traj.mask_BT > 0, traj.response_BT, 1)
+  for size in (1.0, 7.0):
+    heuristic = jax.jit(
+      goal_similarity.goal_heuristic(tiny.CFG, params, size * goal)
+    )
+    for response_BT in (traj.response_BT, other_BT):
+      found = heuristic(prompts(traj), response_BT, traj.length_B)
+      np.testing.assert_allclose(found, expected, atol=1e-5)
+  with pytest.raises(ValueError, match='the goal is 0'):
+    goal_similarity.goal_heuristic(tiny.CFG, params, 0.0 * goal)
 
 
 COSINE = np.array([0.9, 0.1, 0.2, 0.9, 0.8, 0.5, 0.7, 0.3, 0.6, 0.9])[None]

@@ -42,6 +42,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flags import configuration
+from experiments.papers.decoding import searches
 from rl_jax import decoding, models
 from rl_jax.checks import INT32
 from rl_jax.decoding.look_ahead import Heuristic, LookAheadConfig, look_ahead
@@ -103,13 +104,6 @@ def started(prompts: Sequence[Sequence[int]], group_size: int, tokens: int):
     group_size=group_size,
     max_response_tokens=tokens,
   )
-
-
-def summary(traj: Trajectories, results: dict[str, Array]) -> dict[str, float]:
-  """Means over rows, rounded."""
-  logp_B = (traj.logp_behaviour_BT * traj.mask_BT).sum(axis=1)
-  means = {**results, 'logp': logp_B}
-  return {name: round(float(x.mean()), 4) for name, x in means.items()}
 
 
 def best_of(
@@ -202,38 +196,26 @@ def lines(
     given_BM = jnp.repeat(given_NM, _DRAWS.value, axis=0)
     return traj, components(given_BM, traj.response_BT, traj.length_B)
 
-  for tokens in numbers(_TOKENS, int, 0):
-    for weight in numbers(_WEIGHTS, float, -INT32):
+  for tokens in searches.numbers(_TOKENS, int, 0):
+    for weight in searches.numbers(_WEIGHTS, float, -INT32):
       found, seconds = timed(search, params, weight, tokens)
-      yield {'tokens': tokens, 'weight': weight, **summary(*found), **seconds}
+      yield {
+        'tokens': tokens,
+        'weight': weight,
+        **searches.summary(*found),
+        **seconds,
+      }
   (traj, found), seconds = timed(draw, params)
-  yield {'best_of': 1, **summary(traj, found)}
+  yield {'best_of': 1, **searches.summary(traj, found)}
   kept = best_of(traj, found, _COMPONENT.value)
-  yield {'best_of': _DRAWS.value, **summary(*kept), **seconds}
-
-
-def numbers(flag: Any, kind: type, least: float) -> list[Any]:
-  """The values of a list, each of a `kind`, as int, and of at least so much.
-
-  Raises: UsageError for others, and for none.
-  """
-  try:
-    found = [kind(text) for text in flag.value]
-  except ValueError:
-    found = []
-  if not found or not all(least <= x <= INT32 for x in found):
-    raise app.UsageError(
-      f'--{flag.name}={",".join(flag.value)}: expected numbers from {least} to '
-      f'{INT32}, separated by commas'
-    )
-  return found
+  yield {'best_of': _DRAWS.value, **searches.summary(*kept), **seconds}
 
 
 def main(argv: Sequence[str]) -> None:
   """Loads, decodes, prints."""
   del argv
-  numbers(_WEIGHTS, float, -INT32)
-  numbers(_TOKENS, int, 0)
+  searches.numbers(_WEIGHTS, float, -INT32)
+  searches.numbers(_TOKENS, int, 0)
   task = directory.saved_config(_CHECKPOINT.value).task
   if not isinstance(task, Coverage):
     raise app.UsageError(

@@ -19,6 +19,8 @@ JSON is printed and written:
               all samples, and of those that stay (without one: wrong). An
               answer is what comes after the last --mark; of equally frequent
               ones the first counts
+  best        prompts whose sample with the largest cosine of its last state is
+              right, without discarding; of equal ones the first counts
 """
 
 import collections
@@ -72,6 +74,16 @@ def voted(
   return float(np.mean(wins))
 
 
+def best_of(rows: Sequence[dict[str, Any]], score_N: np.ndarray) -> float:
+  """The share of prompts whose sample of the largest score is right."""
+  best: dict[str, tuple[float, bool]] = {}
+  for row, score in zip(rows, score_N.tolist(), strict=True):
+    known = best.setdefault(row['prompt'], (score, bool(row['label'])))
+    if score > known[0]:
+      best[row['prompt']] = score, bool(row['label'])
+  return float(np.mean([right for _, right in best.values()]))
+
+
 def measured(
   rows: Sequence[dict[str, Any]],
   cosine_NT: np.ndarray,
@@ -111,6 +123,7 @@ def measured(
     'saved': float(1.0 - written_N.sum() / size_N.sum()),
     'vote': voted(rows, np.ones(len(rows), bool), mark),
     'filtered_vote': voted(rows, stays_N, mark),
+    'best': best_of(rows, goal_similarity.last_cosine(cosine_NT, mask_NT)),
   }
 
 

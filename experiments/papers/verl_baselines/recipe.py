@@ -198,7 +198,9 @@ RECIPE = Recipe(
         'four updates, the critic and the mark #### of the grader. Others are '
         '32 prompts, as 256 take a quarter of an hour an iteration on two '
         'cores, of at most 112 tokens, their form with two worked examples, '
-        '24 tokens, 30 iterations and the learning rates 5e-6 and 5e-5.'
+        '24 tokens, 30 iterations and the learning rates 5e-6 and 5e-5. One '
+        'seed goes from 12.5% to 31.6% of 136 problems, and right samples from '
+        '8% to 23%: experiments/papers/word_problems.'
       ),
     )
   },

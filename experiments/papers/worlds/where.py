@@ -169,7 +169,7 @@ WHERE = {
     ('bandit', ('disco_b',)),
     ('calculator', ('aspo', 'router_r1')),
     ('haggling', ('epo', 'ppdpp')),
-    ('recorded_haggling', ('ilql',)),
+    ('recorded_haggling', ('ilql', 'qweb')),
     ('keydoor', _KEYDOOR),
     ('planned_keydoor', ('hiper',)),
     ('told_keydoor', ('oni',)),

@@ -67,6 +67,7 @@ from rl_jax.pieces.credit.length_baseline import (
   LengthWeightedCenter as LengthWeightedCenter,
 )
 from rl_jax.pieces.credit.long_wrong import LongWrongScale as LongWrongScale
+from rl_jax.pieces.credit.max_targets import MaxTargets as MaxTargets
 from rl_jax.pieces.credit.negative_token_damping import (
   NegativeTokenDamping as NegativeTokenDamping,
 )

@@ -1,5 +1,8 @@
 """Policy and value losses: LossContext -> LossOut."""
 
+from rl_jax.pieces.losses.action_regression import (
+  ActionRegression as ActionRegression,
+)
 from rl_jax.pieces.losses.aspect_regression import (
   AspectRegression as AspectRegression,
 )

@@ -5,6 +5,9 @@ from rl_jax.pieces.statistics.action_values import (
   ActionNormalisers as ActionNormalisers,
 )
 from rl_jax.pieces.statistics.action_values import ActionValues as ActionValues
+from rl_jax.pieces.statistics.action_values import (
+  BestActionValue as BestActionValue,
+)
 from rl_jax.pieces.statistics.certainty import Certainty as Certainty
 from rl_jax.pieces.statistics.chunk import Chunk as Chunk
 from rl_jax.pieces.statistics.collision import Collision as Collision

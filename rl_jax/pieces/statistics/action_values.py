@@ -51,6 +51,38 @@ class ActionValues(ValueStatistic):
 
 
 @statistic
+class BestActionValue(ValueStatistic):
+  """max_v min(Q_1, Q_2)(v) before token t, of the likely tokens, [B, T].
+
+  v: tokens with at least so many percent of the probability of the likeliest,
+  under the policy that is scored; 0: all tokens, 100: the likeliest. policy:
+  whose Q are read, as of ActionValues.
+  """
+
+  least_percent: int = 0
+  policy: str = ''
+
+  @property
+  def name(self) -> str:
+    """The key of the statistic."""
+    return '_'.join(filter(None, ('best_action_value', self.policy)))
+
+  @property
+  def policies(self) -> dict[str, Any]:
+    """The policy that is read."""
+    return {self.policy: Frozen()} if self.policy else {}
+
+  def __call__(self, chunk: Chunk) -> Array:
+    """[B, C]."""
+    _, q_BC2V = split(chunk.values[self.policy])
+    best_BC1 = chunk.logits_BCV.max(axis=-1, keepdims=True)
+    percent_BCV = 100 * jnp.exp(chunk.logits_BCV - best_BC1)
+    likely_BCV = percent_BCV >= self.least_percent
+    likely_BCV &= jnp.isfinite(chunk.logits_BCV)  # also where it is 0
+    return jnp.where(likely_BCV, q_BC2V.min(axis=-2), -jnp.inf).max(axis=-1)
+
+
+@statistic
 class ActionNormalisers(ValueStatistic):
   """log sum_v exp Q_h(v) before token t, h = 1, 2, [B, T, 2]."""
 

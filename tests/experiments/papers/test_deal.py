@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from experiments.papers.decoding import deal
+from experiments.papers.decoding import deal, searches
 from rl_jax.models.tokenizer import CharTokenizer
 from rl_jax.tasks import Example
 from rl_jax.worlds import Coverage
@@ -45,4 +45,4 @@ def test_best_of_takes_the_first_of_the_largest(toy):
   found = {'coverage': np.array([0.2, 0.5, 0.3, 0.3])}
   kept, best = deal.best_of(traj, found, 'coverage')
   np.testing.assert_array_equal(best['coverage'], [0.5, 0.3])
-  assert deal.summary(kept, best) == {'coverage': 0.4, 'logp': -1.5}
+  assert searches.summary(kept, best) == {'coverage': 0.4, 'logp': -1.5}

@@ -43,8 +43,20 @@ def test_measures_by_hand():
     **{'auroc_25': 0.5, 'auroc_50': 0.5, 'auroc_75': 0.5, 'auroc_100': 1.0},
     **{'threshold': 0.5, 'drawn': pytest.approx(2 / 3), 'kept': 1.0},
     **{'stays': 1.0, 'saved': pytest.approx(1 / 18)},
-    **{'vote': 1.0, 'filtered_vote': 1.0},
+    **{'vote': 1.0, 'filtered_vote': 1.0, 'best': 1.0},
   }
+
+
+def test_best_of_by_hand():
+  """Right in `a`, wrong in `b`; of equal scores the first counts, so that with
+  one score for all the first sample of each prompt is chosen.
+  """
+  scores = np.array([0.5, 0.4, -0.9, 0.1, 0.2, 0.15])
+  assert goal_filter.best_of(ROWS, scores) == 0.5
+  assert goal_filter.best_of(ROWS, -scores) == 0.5
+  assert goal_filter.best_of(ROWS, np.zeros(6)) == 1.0
+  # E0: the order of the scores counts, and nothing else.
+  assert goal_filter.best_of(ROWS, 3 * scores - 7) == 0.5
 
 
 def test_one_prompt_is_refused():

@@ -104,6 +104,19 @@ def test_the_confidence_is_no_target(toy, name, expected):
   np.testing.assert_allclose(found, expected, rtol=2e-6)
 
 
+def test_the_best_steps_are_likely_too(toy):
+  """E1: beside the loss of pairs 0.1 times -(-0.9 - 1.2) / 2; of the worse
+  steps nothing is said, and without likelihood it is mcts_dpo.
+  """
+  logp = [-0.9, -0.4, -1.2, -2.0]
+  pairs, likely = losses_of_pairs(load_method('mcts_dpo@searched'), toy, logp)
+  np.testing.assert_allclose(likely, 0.105, rtol=1e-6)
+  assert [pairs] == losses_of_pairs(load_method('mcts_dpo'), toy, logp)
+  other = [-0.9, -7.0, -1.2, -3.0]
+  found = losses_of_pairs(load_method('mcts_dpo@searched'), toy, other)
+  assert found[1] == likely and found[0] != pairs
+
+
 def test_odds_of_steps_have_no_target(toy):
   """E1: 0.1 times the mean of -log sigmoid of the log odds ratio."""
   win, lose = np.array([-0.9, -1.2]), np.array([-0.4, -2.0])
