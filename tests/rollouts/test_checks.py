@@ -114,7 +114,7 @@ def test_rubrics_are_not_revised_while_groups_are_filtered(toy):
   revised = dataclasses.replace(judge, revision=Revision())
   for value, match in (
     ((judge,), None),
-    ((revised,), r"and a revision of the judges \['judge'\]: groups"),
+    ((revised,), r"and a revision of the judges \['judge'\]: across"),
   ):
     judged = dataclasses.replace(config, judges=value)
     validate(judged)

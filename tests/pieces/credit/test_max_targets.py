@@ -1,14 +1,11 @@
-"""Q-learning on tokens: the best action, targets, the loss, and what acts."""
+"""Q-learning on tokens: the best action, and targets."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flags.configuration import load_method
 from rl_jax.pieces import credit
-from rl_jax.pieces.piece import CheckContext
-from rl_jax.pieces.roles import CreditContext, LossContext
+from rl_jax.pieces.roles import CreditContext
 from rl_jax.pieces.statistics import BestActionValue, Chunk
 
 # An episode of two turns of two tokens, 'a3' and 'b1', after a page each.
@@ -89,27 +86,3 @@ def test_with_values_of_the_policy_it_is_the_one_step_return(toy):
     CreditContext(jnp.asarray(REWARD), rows)
   ).value
   np.testing.assert_allclose(targets(toy), other, rtol=1e-6)
-
-
-def test_loss_by_hand(toy):
-  """E1: (0.5 - 0.2)^2 + (1 - 0.2)^2 and 0 + 0.25^2; V does not count."""
-  (loss,) = load_method('qweb').losses
-  traj = toy.trajectories(
-    np.ones((1, 2)), group_size=1, returns_BT=np.array([[0.2, 1.0]])
-  )
-  values = jnp.array([[[9.0, 0.5, 1.0], [9.0, 1.0, 1.25]]])
-  found = loss(LossContext({'action_values': values}, traj, jax.random.key(0)))
-  np.testing.assert_allclose(found.value, [[0.73, 0.0625]], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-  ('fields', 'message'),
-  [
-    ({'value_target': None}, r'needs method\.value_target'),
-    ({'logits': ()}, r'needs ActionValueTilt\(\) in method\.logits'),
-  ],
-)
-def test_what_is_missing_is_named(fields, message):
-  method = load_method('qweb').replace(**fields)
-  with pytest.raises(ValueError, match=message):
-    method.losses[0].check(CheckContext(method=method))
