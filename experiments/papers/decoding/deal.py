@@ -45,7 +45,7 @@ from experiments.flags import configuration
 from experiments.papers.decoding import searches
 from rl_jax import decoding, models
 from rl_jax.checks import INT32
-from rl_jax.decoding.look_ahead import Heuristic, LookAheadConfig, look_ahead
+from rl_jax.decoding.look_ahead import Heuristic
 from rl_jax.measures import reward_heuristic
 from rl_jax.pieces.ops.masking import by_group
 from rl_jax.runs import directory, reward_models
@@ -164,24 +164,16 @@ def lines(
     heuristic = reward_heuristic.reward_heuristic(*values)
     inputs = reward_heuristic.prompts(empty)
 
-  @functools.partial(jax.jit, static_argnames='tokens')
-  def search(params, weight, tokens):
-    traj = look_ahead(
-      params,
-      model,
-      empty,
-      sampling,
-      heuristic,
-      inputs,
-      weight=weight,
-      search=LookAheadConfig(
-        beams=_BEAMS.value,
-        candidates=_CANDIDATES.value,
-        tokens=tokens,
-        max_new_tokens=limit,
-      ),
-    )
-    return traj, components(given_NM, traj.response_BT, traj.length_B)
+  search = searches.make_search(
+    model,
+    empty,
+    sampling,
+    heuristic,
+    inputs,
+    lambda traj: components(given_NM, traj.response_BT, traj.length_B),
+    beams=_BEAMS.value,
+    candidates=_CANDIDATES.value,
+  )
 
   @jax.jit
   def draw(params):

@@ -25,11 +25,7 @@ from experiments.flags import configuration, outputs
 from experiments.papers.decoding import searches
 from rl_jax import decoding
 from rl_jax.config import ExperimentConfig
-from rl_jax.decoding.look_ahead import (
-  Heuristic,
-  LookAheadConfig,
-  look_ahead,
-)
+from rl_jax.decoding.look_ahead import Heuristic
 from rl_jax.decoding.stop import make_stop
 from rl_jax.measures import goal_similarity, reward_heuristic, row_scores
 from rl_jax.rollouts.prompts import PromptSet
@@ -67,34 +63,24 @@ def lines(
   )
   count = min(_LIMIT.value, len(prompts))
   examples, *arrays = prompts.batch(range(count))
-  tokens = rollout.max_response_tokens
   empty = decoding.start_trajectories(
-    *arrays, group_size=1, max_response_tokens=tokens
+    *arrays, group_size=1, max_response_tokens=rollout.max_response_tokens
   )
   sampling = decoding.SamplingConfig(eos_ids=tuple(tokenizer.eos_ids))
   inputs = reward_heuristic.prompts(empty)
 
-  @jax.jit
-  def search(params, weight):
-    traj = look_ahead(
-      params,
-      model,
-      empty,
-      sampling,
-      heuristic,
-      inputs,
-      weight=weight,
-      search=LookAheadConfig(
-        beams=_BEAMS.value,
-        candidates=_CANDIDATES.value,
-        tokens=_TOKENS.value,
-        max_new_tokens=tokens,
-      ),
-    )
-    return traj, heuristic(inputs, traj.response_BT, traj.length_B)
-
+  search = searches.make_search(
+    model,
+    empty,
+    sampling,
+    heuristic,
+    inputs,
+    lambda traj: heuristic(inputs, traj.response_BT, traj.length_B),
+    beams=_BEAMS.value,
+    candidates=_CANDIDATES.value,
+  )
   for weight in weights:
-    traj, cosine_B = search(params, weight)
+    traj, cosine_B = search(params, weight, _TOKENS.value)
     rows = zip(
       examples,
       np.asarray(traj.response_BT),
