@@ -167,6 +167,21 @@ def host_selector(
   return MixedSelector(selector, usable_sizes(prompts), weights, key)
 
 
+def _collector(config):
+  """The class that samples; logs why episodes do not start early."""
+  rollout = config.rollout
+  if turns.crosses_updates(config):
+    return SlotCollector
+  if rollout.turns is not None and rollout.staleness:
+    logging.info(
+      'rollout.staleness = %d: episodes are sampled by weights of so many '
+      'updates before, and none starts early: %s',
+      rollout.staleness,
+      turns.what_waits(config),
+    )
+  return Collector if rollout.window_tokens is None else WindowedCollector
+
+
 def make_source(
   config: ExperimentConfig,
   rows: tuple[PromptSet | None, RecordedSet | None],
@@ -184,21 +199,11 @@ def make_source(
   chooses, task = selector_of(config), config.task
 
   def sampler(prompts, rollout, score):
-    kind = Collector if rollout.window_tokens is None else WindowedCollector
-    if turns.crosses_updates(config):
-      kind = SlotCollector
-    elif rollout.turns is not None and rollout.staleness:
-      logging.info(
-        'rollout.staleness = %d: episodes are sampled by weights of so many '
-        'updates before, and none starts early: %s',
-        rollout.staleness,
-        turns.what_waits(config),
-      )
     selector = host_selector(chooses, task, prompts, key, policy)
     memory = config.method.wrapper.make_memory(prompts, rollout)
     if memory is not None:
       selector = RememberingSelector(selector, memory)
-    return kind(
+    return _collector(config)(
       rollout,
       engine=stages.engine,
       mesh=stages.mesh,
