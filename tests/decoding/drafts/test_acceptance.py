@@ -72,7 +72,7 @@ def test_a_head_learns_which_tokens_are_accepted(tiny, tmp_path):
   acceptance.save_head(path, head)
   same = acceptance.load_head(path, tiny.CFG.width)
   jax.tree.map(np.testing.assert_array_equal, dict(same), dict(head))
-  with pytest.raises(ValueError, match='no acceptance head .* width 3'):
+  with pytest.raises(ValueError, match='not an acceptance head .* width 3'):
     acceptance.load_head(path, 3)
 
 
