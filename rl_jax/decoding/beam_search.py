@@ -182,7 +182,7 @@ class Search:
   def follow(self, s, from_B, token_B, total_B):
     """Beams of s with a token each; they may be more than those of s."""
     B, token_B = from_B.shape[0], token_B.astype(jnp.int32)
-    old = rows(s, from_B)
+    old = rows(s, from_B, self.cfg)
     live_B = ~old.ended_B
     ends_B = jnp.zeros(B, bool)
     for end in self.sampling.eos_ids:
@@ -211,8 +211,8 @@ class Search:
     )
 
 
-def rows(s: Beams, index_B: Array) -> Beams:
+def rows(s: Beams, index_B: Array, cfg: models.ModelConfig) -> Beams:
   """The beams with these numbers; prompts stay where they are."""
   rest = s.replace(t=None, cache=None)
   taken = jax.tree.map(lambda x: x[index_B], rest)
-  return taken.replace(t=s.t, cache=s.cache.take(index_B))
+  return taken.replace(t=s.t, cache=s.cache.take(index_B, cfg))

@@ -129,7 +129,7 @@ def decode(
     s = decoder.start(rows, slots)
   for width, narrower in zip(widths, (*widths[1:], 0), strict=True):
     if width < s.row_W.shape[0]:
-      s = s.narrowed(width, cfg.platform)
+      s = s.narrowed(width, cfg)
     if width == slots < total:
       s = decoder.until_none_waits(s, narrower)
     else:
@@ -154,7 +154,8 @@ class Decoder:
     row_W = jnp.arange(slots, dtype=jnp.int32)
     prompts = [prompt for _, prompt in self.begun]
     if not shares_prompts(rows.length_B.shape[0], slots):
-      prompts = [p.take(row_W // self.group) for p in prompts]
+      group_W = row_W // self.group
+      prompts = [p.take(group_W, self.cfg) for p in prompts]
     return Slots(
       rows=self.first_tokens(rows, row_W, jnp.ones(slots, bool)),
       row_W=row_W,
@@ -192,14 +193,14 @@ class Decoder:
 
     def fit(s):
       return self.in_a_small_cache(
-        s.narrowed(narrower, self.cfg.platform), widths[1:], last
+        s.narrowed(narrower, self.cfg), widths[1:], last
       )
 
     def are_too_many(s):
       s = s.grown(self.max_tokens, self.cfg.platform)
       for width in widths[1:]:
         if width >= last:
-          s = self.until(s, width).narrowed(width, self.cfg.platform)
+          s = self.until(s, width).narrowed(width, self.cfg)
       return s
 
     return lax.cond(s.going().sum() > narrower, are_too_many, fit, s)
@@ -269,7 +270,8 @@ class Decoder:
 
     caches = s.caches
     if not s.shared:
-      prompts = [prompt.take(row_R // self.group) for _, prompt in self.begun]
+      group_R = row_R // self.group
+      prompts = [prompt.take(group_R, self.cfg) for _, prompt in self.begun]
       caches = tuple(
         cache.replace(prompt=jax.tree.map(put, cache.prompt, prompt))
         for cache, prompt in zip(caches, prompts, strict=True)

@@ -112,7 +112,7 @@ class _LookAhead(Search):
     score_NC = self.scores(found).reshape(B // W, W * K)
     _, best_NW = lax.top_k(score_NC, W)
     best_NW += W * K * jnp.arange(B // W)[:, None]
-    return beam_search.rows(found, best_NW.ravel())
+    return beam_search.rows(found, best_NW.ravel(), self.cfg)
 
   def scores(self, found: Beams) -> Array:
     """Scores of the candidates; -inf where there is no beam."""

@@ -184,10 +184,7 @@ def begin(
     return Table(
       rows=playing.rows,
       step_B=playing.step_W,
-      caches=tuple(
-        cache.take(jnp.arange(places)).replace(context_B=cache.context_B)
-        for cache in playing.caches
-      ),
+      caches=tuple(_of_places(cache, places) for cache in playing.caches),
       num_prompts=traj.num_prompts,
     ), _drawn(playing.rows, row_B, jnp.zeros_like(row_B), playing.step_W, 1)
 
@@ -220,7 +217,7 @@ def feed(
       inside_V=inside_V,
     )
     table = _observed(table, chosen, said, turn_tokens)
-    playing = _taken(table, chosen)
+    playing = _taken(table, chosen, cfg)
 
     def known(p):
       return jnp.where(chosen.live_V, p.rows.given_B[row_V] - p.step_W, 0)
@@ -256,7 +253,7 @@ def sample(
     row_V, place_V, steps_V = chosen_V3.T
     chosen = Chosen(row_V=row_V, place_V=place_V, live_V=steps_V > 0)
     most = jnp.minimum(steps_V.max(), longest)
-    playing = _taken(table, chosen)
+    playing = _taken(table, chosen, cfg)
     row_V, before_V = playing.rows_of_slots, playing.step_W
     decoder = turn_decode.decoder_of_turns(
       weights, cfg, sampling, *table.rows.response_BT.shape
@@ -286,11 +283,17 @@ def sample(
   return by_rows(weights, sampling, table, chosen_V3)
 
 
-def kept(table: Table, place_S: Array) -> Any:
+def _of_places(cache, places):
+  """The cache without the keys and values of the other rows."""
+  k, v = jax.tree.map(lambda x: x[:places], (cache.k_BJKT, cache.v_BJTK))
+  return cache.replace(k_BJKT=k, v_BJTK=v)
+
+
+def kept(table: Table, place_S: Array, *, cfg: models.ModelConfig) -> Any:
   """Keys and values of a place of each shard."""
 
   def shard(table, place_S):
-    found = [cache.take(place_S) for cache in table.caches]
+    found = [c.take(place_S, cfg, at_rest=True) for c in table.caches]
     return [(cache.k_BJKT, cache.v_BJTK) for cache in found]
 
   by_rows = layout.by_rows(shard, (True, True), table.num_prompts)
@@ -367,14 +370,14 @@ def _drawn(rows, row_V, before_V, after_V, most):
   return jnp.concatenate([results_V3, token_VS], axis=1)
 
 
-def _taken(table, chosen):
+def _taken(table, chosen, cfg):
   """The chosen rows in slots; if these are all, each has its own."""
   total, row_V = table.step_B.shape[0], chosen.row_V
   every_B = jnp.arange(total, dtype=jnp.int32)
   if row_V.shape[0] == total:
     row_V, caches = every_B, table.caches
   else:
-    caches = _caches_of(table, chosen)
+    caches = _caches_of(table, chosen, cfg)
   return turn_decode.Playing(
     rows=table.rows,
     row_W=row_V,
@@ -384,16 +387,20 @@ def _taken(table, chosen):
   )
 
 
-def _caches_of(table, chosen):
-  """The caches of the chosen rows, with the prompts as slots.taken has them."""
+def _caches_of(table, chosen, cfg):
+  """The caches of the chosen rows, with prompts as in Slots.narrowed."""
   total, row_V = table.step_B.shape[0], chosen.row_V
-  found = [
-    cache.take(chosen.place_V).replace(context_B=cache.context_B[row_V])
-    for cache in table.caches
-  ]
+
+  def of_rows(cache):
+    found = cache.take(chosen.place_V, cfg, at_rest=True)
+    return found.replace(context_B=cache.context_B[row_V])
+
+  found = list(map(of_rows, table.caches))
   if not slots.shares_prompts(total, row_V.shape[0]):
     group_V = row_V // (total // found[0].prompt.num_prompts)
-    found = [c.replace(prompt=c.prompt.take(group_V)) for c in found]
+    found = [
+      c.replace(prompt=c.prompt.take(group_V, cfg, at_rest=True)) for c in found
+    ]
   return tuple(found)
 
 

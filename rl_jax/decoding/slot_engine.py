@@ -489,7 +489,7 @@ def make_programs(
       sampling=sampling,
       longest=min(LONGEST, turns.max_turn_tokens),
     ),
-    kept=jitted(slot_decode.kept, rows),
+    kept=jitted(slot_decode.kept, rows, cfg=model),
     returned=jitted(slot_decode.returned, rows),
     whole=jax.jit(_same, out_shardings=replicated),
     mesh=mesh,

@@ -62,16 +62,14 @@ class Slots(struct.PyTreeNode, kw_only=True):
     """The `places` of attend_response; None if no row looks for its prompt."""
     return places_of(self.row_W, self.num_rows)
 
-  def narrowed(self, width: int, platform: Platform) -> 'Slots':
+  def narrowed(self, width: int, cfg: models.ModelConfig) -> 'Slots':
     """The slots that are going, in a batch of `width`."""
     # Stable: rows of a group stay neighbours.
     slot_W = jnp.argsort(~self.going(), stable=True)[:width]
     return self.replace(
       row_W=self.row_W[slot_W],
       step_W=self.step_W[slot_W],
-      caches=taken(
-        self.caches, self.row_W, slot_W, self.num_rows, platform.is_gpu
-      ),
+      caches=_taken(self.caches, self.row_W, slot_W, self.num_rows, cfg),
     )
 
   def grown(self, max_tokens: int, platform: Platform) -> 'Slots':
@@ -94,21 +92,12 @@ def places_of(row_W: Array, rows: int) -> tuple[Array, Array] | None:
   return row_W, slot_M.at[row_W].set(jnp.arange(slots))
 
 
-def taken(
-  caches: tuple[models.Cache, ...],
-  row_W: Array,
-  slot_V: Array,
-  rows: int,
-  by_layer: bool = False,
-) -> tuple[models.Cache, ...]:
-  """The caches of fewer slots; row_W: the rows of all slots before.
-
-  by_layer: see kv_cache.taken; of no use where the old caches stay.
-  """
-  found = [cache.take(slot_V, by_layer) for cache in caches]
+def _taken(caches, row_W, slot_V, rows, cfg):
+  """The caches of fewer slots; row_W: the rows of all slots before."""
+  found = [cache.take(slot_V, cfg) for cache in caches]
   if not shares_prompts(rows, slot_V.shape[0]):
     prompt_V = slot_V
     if shares_prompts(rows, row_W.shape[0]):
       prompt_V = row_W[slot_V] // (rows // caches[0].prompt.num_prompts)
-    found = [c.replace(prompt=c.prompt.take(prompt_V)) for c in found]
+    found = [c.replace(prompt=c.prompt.take(prompt_V, cfg)) for c in found]
   return tuple(found)

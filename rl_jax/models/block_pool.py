@@ -34,10 +34,10 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     """C."""
     return self.k_BJKT[0][0].shape[-1]
 
-  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
+  def take(self, slot_W: Array, cfg: Any, at_rest: bool = False) -> Self:
     """The pool of the given slots; no more blocks than they can fill.
 
-    by_layer: see kv_cache.taken.
+    See kv_cache.taken.
     """
     held_MW = self.owner_M[:, None] == slot_W[None]
     owner_M = jnp.where(held_MW.any(axis=1), held_MW.argmax(axis=1), FREE)
@@ -45,7 +45,7 @@ class BlockPool(kv_cache.Cache, kw_only=True):
     if most >= owner_M.shape[0]:
       return self.replace(owner_M=owner_M)
     kept = jnp.argsort(owner_M == FREE, stable=True)[:most]
-    k, v = kv_cache.taken(self.k_BJKT, self.v_BJTK, kept, by_layer)
+    k, v = kv_cache.taken(self.k_BJKT, self.v_BJTK, kept, cfg, at_rest)
     return self.replace(
       k_BJKT=k,
       v_BJTK=v,

@@ -8,6 +8,7 @@ stacked on the second axis (`decoding.scans_layers`). A small cache has one
 block and can be grown.
 """
 
+import functools
 from typing import Any, NamedTuple, Self
 
 from flax import struct
@@ -15,7 +16,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from rl_jax.models import rope
+from rl_jax.models import decode_attention, rope
 from rl_jax.runtime.platform import Platform
 from rl_jax.types import Array
 
@@ -23,6 +24,7 @@ from rl_jax.types import Array
 LEAST_BLOCK = 32
 # Each costs its own write at every step.
 TURN_BLOCKS = 4
+LANES = 128  # of a TPU
 
 
 class PoolStep(NamedTuple):
@@ -59,9 +61,12 @@ class PromptCache(struct.PyTreeNode, kw_only=True):
     """N."""
     return self.mask_NP.shape[0]
 
-  def take(self, group_W: Array) -> 'PromptCache':
-    """The prompts of the given groups."""
-    return jax.tree.map(lambda x: x[group_W], self)
+  def take(
+    self, group_W: Array, cfg: Any, at_rest: bool = False
+  ) -> 'PromptCache':
+    """The prompts of the given groups; see taken."""
+    k, v = taken(self.k_NJKP, self.v_NJPK, group_W, cfg, at_rest)
+    return self.replace(k_NJKP=k, v_NJPK=v, mask_NP=self.mask_NP[group_W])
 
 
 class Cache(struct.PyTreeNode, kw_only=True):
@@ -77,9 +82,9 @@ class Cache(struct.PyTreeNode, kw_only=True):
     """The distance of token `step` of each row from the end of the prompt."""
     return step_B
 
-  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
-    """The given rows, with the prompts of all; by_layer: see taken."""
-    k, v = taken(self.k_BJKT, self.v_BJTK, slot_W, by_layer)
+  def take(self, slot_W: Array, cfg: Any, at_rest: bool = False) -> Self:
+    """The given rows, with the prompts of all; see taken."""
+    k, v = taken(self.k_BJKT, self.v_BJTK, slot_W, cfg, at_rest)
     return self.replace(k_BJKT=k, v_BJTK=v)
 
   @property
@@ -159,10 +164,11 @@ class RowCache(Cache, kw_only=True):
     """See Cache."""
     return step_B if self.context_B is None else step_B - self.context_B
 
-  def take(self, slot_W: Array, by_layer: bool = False) -> Self:
+  def take(self, slot_W: Array, cfg: Any, at_rest: bool = False) -> Self:
     """See Cache."""
     context_B = None if self.context_B is None else self.context_B[slot_W]
-    return super().take(slot_W, by_layer).replace(context_B=context_B)
+    found = super().take(slot_W, cfg, at_rest)
+    return found.replace(context_B=context_B)
 
   def step(self, clock: Array, step_B: Array) -> BlockSteps:
     """See Cache; columns are int32 [B], outside of the block if not here."""
@@ -199,16 +205,32 @@ class RowCache(Cache, kw_only=True):
 
 
 def taken(
-  keys: tuple, values: tuple, index_W: Array, by_layer: bool
+  keys: tuple,
+  values: tuple,
+  index_W: Array,
+  cfg: Any,
+  at_rest: bool = False,
 ) -> tuple[tuple, tuple]:
   """(keys, values) of each layer at the indices of the first axis.
 
-  by_layer: those of a layer are taken after those of the one before, whose old
-  places may then be free. XLA for GPU takes the keys of all layers in one
-  kernel otherwise, so that the old and the new ones of all lie there together.
+  On GPU those of a layer are taken after those of the one before, whose old
+  places may then be free. XLA takes the keys of all layers in one kernel
+  otherwise, so that the old and the new ones of all lie there together. On TPU
+  fewer rows are copied one after another: XLA cuts a large gather into pieces,
+  and copies the cache of all rows for them. Where no kernel reads the cache, it
+  may have rows along the lanes, which only a gather leaves there.
+
+  at_rest: the cache is an argument of the program and stays; on TPU it has the
+  layout of arguments then, not that in which kernels read it.
   """
+  by_layer = cfg.platform.is_gpu and not at_rest
+  row_by_row = cfg.platform.name == 'tpu'
+  row_by_row &= at_rest or decode_attention.runs(cfg)
 
   def of_layer(layer, index_W):
+    fewer = len(index_W) < len(jax.tree.leaves(layer)[0])
+    if row_by_row and fewer:
+      return _row_by_row(layer, index_W, at_rest)
     return jax.tree.map(lambda x: x[index_W], layer)
 
   found = []
@@ -218,6 +240,28 @@ def taken(
       found[-1], index_W = lax.optimization_barrier((found[-1], index_W))
   taken_keys, taken_values = zip(*found, strict=True)
   return taken_keys, taken_values
+
+
+def _row_by_row(layer: tuple, index_W: Array, at_rest: bool) -> tuple:
+  """(keys, values) of a layer, or of all, at the indices; see taken.
+
+  XLA for TPU lays the last axis of the arrays of this loop along the lanes.
+  Kernels read keys and values with the numbers of a head there, arguments have
+  tokens there, unless a head fills the lanes. Another layout would be a copy.
+  """
+
+  def rows(x, turned):
+    x = jnp.swapaxes(x, -1, -2) if turned else x
+    take = functools.partial(lax.dynamic_index_in_dim, x, keepdims=False)
+    x = lax.map(take, index_W)
+    return jnp.swapaxes(x, -1, -2) if turned else x
+
+  def of_values(x):
+    return rows(x, turned=at_rest and x.shape[-1] % LANES != 0)
+
+  keys, values = layer
+  of_keys = functools.partial(rows, turned=not at_rest)
+  return jax.tree.map(of_keys, keys), jax.tree.map(of_values, values)
 
 
 def remembered(token_T: Array, context_B: Array | None) -> Array | bool:

@@ -17,6 +17,7 @@ from rl_jax.models import (
   attention_blocks,
   block_pool,
   critic,
+  decode_attention,
   experts,
   kv_cache,
   transformer,
@@ -300,10 +301,10 @@ class Sizes:
   def cache(self) -> int:
     """Keys and values of every prompt once, and of every slot.
 
-    While the batch narrows the rows that continue have theirs again, on GPU of
-    one layer at a time; while the cache grows all rows have their first places.
-    Few slots of many rows have their prompts to themselves. Beams that are kept
-    are copied.
+    While the batch narrows the rows that continue have theirs again, see
+    _at_once; while the cache grows all rows have their first places.
+    Few slots of many rows have their prompts to themselves. Kept beams are
+    copied.
     """
     if not self.rollout:
       return 0
@@ -323,14 +324,19 @@ class Sizes:
       small = rows * kv_cache.first_places(self.response)
     places += self._places(widths[0])
     fewer = sum(map(self._places, widths[1:2]))
-    if self._by_layer:
-      return (places + max(small, fewer // m.num_layers)) * token
-    return (places + small + fewer) * token
+    if m.platform.is_gpu:
+      return (places + self._at_once(max(small, fewer))) * token
+    return (places + small + self._at_once(fewer)) * token
 
-  @property
-  def _by_layer(self) -> bool:
-    """Returns whether fewer rows are taken out of a cache layer by layer."""
-    return self.model.platform.is_gpu and not self.beams
+  def _at_once(self, places: int) -> int:
+    """Those of so many places that are taken while the former ones are there.
+
+    On GPU a cache grows, and fewer rows are taken, layer by layer. XLA for TPU
+    takes the values of fewer rows when the former keys are gone.
+    """
+    if self.model.platform.is_gpu:
+      return -(-places // self.model.num_layers)
+    return -(-places // 2) if self._on_tpu else places
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
@@ -382,14 +388,17 @@ class Sizes:
       return self._places(self._copied_rows()) * self._token // self.played
     if self.beams or self.cache_tokens:
       return 0
-    return sum(map(self._places, self._widths()[1:2])) * self._token
+    fewer = sum(map(self._places, self._widths()[1:2]))
+    return self._at_once(fewer) * self._token
 
   @property
   def _token(self) -> int:
     """Bytes of the keys and values of a token, of all that sample."""
     m = self.model
-    # Between the programs of episodes tokens lie along the lanes instead.
-    padded = self._on_tpu and not self.episodes
+    # Heads lie along the lanes where kernels attend in a program; elsewhere it
+    # is tokens, between the programs of episodes, or rows.
+    padded = self._on_tpu and not self.episodes and self.drafts is None
+    padded &= decode_attention.runs(m)
     head_size = self._padded(m.head_size) if padded else m.head_size
     token = 2 * m.num_layers * self.kv_heads * head_size * self.itemsize
     return token * self.policies * self.played
@@ -426,9 +435,7 @@ class Sizes:
       slots, self.response, decode.most_widths(self.model)
     )
     few = [width * whole for width in widths if width * whole < blocks]
-    fewer = max(few, default=0) * size
-    if self._by_layer:
-      fewer //= self.model.num_layers
+    fewer = self._at_once(max(few, default=0) * size)
     places = self.rollout * self.prompt + blocks * size + fewer
     own = [width for width in widths[:2] if not shares_prompts(rows, width)]
     return places + sum(own) * self.prompt
@@ -462,7 +469,7 @@ class Sizes:
     has one of their arrays of hidden units before, if it is large enough. Or it
     is that table while devices exchange their shares of it, twice.
     """
-    hidden = self.rollout * self.prompt * self.mlp * self.itemsize
+    hidden = self._hidden_of_prompts()
     passing, table = self._passing_prompts(), self.table()
     if hidden <= table:
       passing -= hidden
@@ -474,7 +481,8 @@ class Sizes:
 
     While all rows are decoded, the cache of fewer is not there yet. Before the
     first step there are the prompts, or the table of tokens as it is gathered
-    and as it is read, beside what is left of the layers.
+    and as it is read, beside what is left of the layers. Of episodes the cache
+    is a result, which has other arrays before.
     """
     kept, cache = self.policies * self._sampled_weights(), self.cache()
     step = kept + cache + SAMPLING_COPIES_ON_TPU * logits
@@ -482,12 +490,10 @@ class Sizes:
     matrix, table = self._mlp_matrices(), self.table()
     turned, passing = self.gathered * table, self._passing_prompts()
     if self.episodes:
-      before = (
-        kept
-        + cache
-        - self._cache_of_fewer()
-        + self.policies * max(turned + matrix, passing)
-      )
+      own = cache - self._cache_of_fewer()
+      if self._hidden_of_prompts() <= own // 2:  # they lie where keys will be
+        passing -= self._hidden_of_prompts()
+      before = kept + own + self.policies * max(turned + matrix, passing)
     else:
       tables = turned + table + self._layers() - 2 * matrix
       before = self.policies * max(tables, passing + table + matrix)
@@ -516,6 +522,10 @@ class Sizes:
       scores if self.model.attention == 'plain' else 0,
       prompts * self._mlp_numbers(ROUTED_COPIES // 2) * self.itemsize,
     )
+
+  def _hidden_of_prompts(self) -> int:
+    """Hidden units of prompts, one array of PREFILL_COPIES."""
+    return self.rollout * self.prompt * self.mlp * self.itemsize
 
   def _passing_prompts(self) -> int:
     """Returns what prompts need on accelerators beside the weights."""

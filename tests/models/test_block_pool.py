@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rl_jax.models import block_pool, kv_cache, rope
+from rl_jax.models import block_pool, kv_cache, presets, rope
+from rl_jax.runtime.platform import Platform
 
 FREE = block_pool.FREE
 
@@ -45,8 +46,9 @@ def test_rows_wait_so_that_the_first_can_end(monkeypatch):
   assert pool.owner_M.tolist() == [1, 2, 1] and ready.tolist() == [0, 1, 1]
   # Only slot 1 can fill two blocks; E0 if they are taken layer by layer.
   whole, slot_W = pool, jnp.asarray([1])
-  pool = whole.take(slot_W)
-  chex.assert_trees_all_equal(whole.take(slot_W, by_layer=True), pool)
+  pool = whole.take(slot_W, presets.small())
+  gpu = presets.small(platform=Platform('cuda'))
+  chex.assert_trees_all_equal(whole.take(slot_W, gpu), pool)
   assert pool.owner_M.tolist() == [0, 0] and pool.first_M.tolist() == [0, 2]
   assert [x.shape[0] for x in (*pool.k_BJKT[0], *pool.v_BJTK[0])] == [2, 2]
 

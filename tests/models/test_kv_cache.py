@@ -1,5 +1,7 @@
 """The places that a step writes, and the tokens and blocks that rows read."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,11 +103,11 @@ def test_a_cache_grows(monkeypatch, least):
   jax.tree.map(np.testing.assert_array_equal, found.rotations, full.rotations)
 
 
-@pytest.mark.parametrize('by_layer', [False, True])
-def test_rows_that_are_taken_layer_by_layer_are_the_same(by_layer):
+@pytest.mark.parametrize('name', ['cpu', 'cuda'])
+def test_rows_that_are_taken_layer_by_layer_are_the_same(name):
   """E0: keys and values of three layers, and what rows have forgotten.
 
-  Each layer but the first waits for the one before.
+  On GPU each layer but the first waits for the one before.
   """
   cache = kv_cache.for_turns(CFG, prompt_cache(), 4, 5)
   rng = np.random.default_rng(1)
@@ -119,9 +121,10 @@ def test_rows_that_are_taken_layer_by_layer_are_the_same(by_layer):
   context_B = jnp.asarray([0, 1, 2, 3])
   cache = cache.replace(k_BJKT=keys, v_BJTK=values, context_B=context_B)
   slot_W = jnp.asarray([3, 1])
+  cfg = dataclasses.replace(CFG, platform=Platform(name))
 
   def take(cache, slot_W):
-    return cache.take(slot_W, by_layer)
+    return cache.take(slot_W, cfg)
 
   found = jax.jit(take)(cache, slot_W)
   for (old,), (new,) in zip(
@@ -130,7 +133,42 @@ def test_rows_that_are_taken_layer_by_layer_are_the_same(by_layer):
     np.testing.assert_array_equal(new, old[np.asarray([3, 1])])
   np.testing.assert_array_equal(found.context_B, [3, 1])
   text = str(jax.make_jaxpr(take)(cache, slot_W))
-  assert text.count('optimization_barrier') == 3 * by_layer
+  assert text.count('optimization_barrier') == 3 * (name == 'cuda')
+
+
+@pytest.mark.parametrize('at_rest', [False, True])
+@pytest.mark.parametrize('size', [64, 128])
+def test_rows_are_copied_one_after_another_on_tpu(size, at_rest):
+  """E0, without a gather, where a kernel reads them or they are at rest.
+
+  Where all rows are taken a gather has no pieces.
+  """
+  kernel = dataclasses.replace(
+    CFG,
+    head_size=size,
+    attention='splash',
+    compute_dtype='bfloat16',
+    platform=Platform('tpu'),
+  )
+  plain = dataclasses.replace(kernel, attention='plain')
+  rng = np.random.default_rng(1)
+  keys = jnp.asarray(rng.normal(size=(4, 3, J, size, 5)), jnp.float32)
+  values = jnp.asarray(rng.normal(size=(4, 3, J, 5, size)), jnp.float32)
+
+  for cfg, index, gathers in (
+    (kernel, [3, 1], 0),
+    (kernel, [0, 3, 3, 1], 2),
+    (plain, [3, 1], 0 if at_rest else 2),
+  ):
+    index_W = jnp.asarray(index)
+
+    def take(index_W, cfg=cfg):
+      return kv_cache.taken(((keys,),), ((values,),), index_W, cfg, at_rest)
+
+    ((found_keys,),), ((found_values,),) = jax.jit(take)(index_W)
+    np.testing.assert_array_equal(found_keys, keys[index_W])
+    np.testing.assert_array_equal(found_values, values[index_W])
+    assert str(jax.make_jaxpr(take)(index_W)).count('gather[') == gathers
 
 
 def test_ages_of_columns_count_tokens_back(monkeypatch):

@@ -450,17 +450,21 @@ def test_sampling_on_gpu_holds_logits_beside_weights_and_cache(toy):
   assert found.scratch == 16 * 300 * 4
 
 
-@pytest.mark.parametrize(('platform', 'layers'), [('cuda', 1), ('tpu', 2)])
-def test_fewer_rows_have_the_cache_of_one_layer_on_gpu(toy, platform, layers):
-  """By hand: 16 rows of 64 tokens become 8; two prompts of 16 tokens."""
+@pytest.mark.parametrize(('platform', 'arrays'), [('cuda', 2), ('tpu', 4)])
+def test_fewer_rows_have_a_part_of_their_cache_at_once(toy, platform, arrays):
+  """By hand: 16 rows of 64 tokens become 8; two prompts of 16 tokens.
+
+  Beside all the others are keys and values of one layer of four on GPU, and
+  the keys of all four on TPU.
+  """
   config = make_config(
     toy, rollout__num_prompts='2', rollout__max_response_tokens='64'
   )
   model = dataclasses.replace(
-    on_gpu(head_size=128), platform=Platform(platform), num_layers=2
+    on_gpu(head_size=128), platform=Platform(platform), num_layers=4
   )
-  token = 2 * SMALL.num_kv_heads * 128 * 2  # of one layer
-  places = 2 * (2 * 16 + 16 * 64) + layers * 8 * 64
+  token = SMALL.num_kv_heads * 128 * 2  # keys or values of one layer
+  places = 2 * 4 * (2 * 16 + 16 * 64) + arrays * 8 * 64
   assert plan(config, model).cache == places * token
 
 
@@ -499,19 +503,23 @@ def test_prompts_of_episodes_come_before_the_cache_of_fewer_rows(toy):
 
 
 def test_tpus_pad_heads_and_turn_logits(toy):
-  """By hand: heads of 16 lie in 128 numbers; logits in two layouts, before the
-  16 rows to which the batch narrows have their cache.
+  """By hand: heads of 64 lie in 128 numbers where a kernel attends; logits in
+  two layouts, before the 32 rows to which the batch narrows have their cache.
   """
   config = make_config(toy, rollout__max_prompt_tokens='1')
-  model = on_gpu(vocab_size=3000)
+  model = on_gpu(vocab_size=3000, head_size=64)
   gpu = plan(config, model)
-  tpu = plan(config, dataclasses.replace(model, platform=Platform('tpu')))
-  rows = [128, 32]
+  model = dataclasses.replace(
+    model, platform=Platform('tpu'), attention='splash'
+  )
+  tpu = plan(config, model)
   token = 2 * SMALL.num_layers * 2 * 128 * 2
   taken = 32 * 32 // SMALL.num_layers  # GPUs have fewer rows of one layer
-  assert 8 * gpu.cache == (16 + 32 * 128 + taken) * token
-  assert tpu.cache == (16 + 32 * sum(rows)) * token
-  layers = SMALL.num_layers * (64 * 16 * 2 * (4 + 2) + 3 * 64 * 128)
+  assert 2 * gpu.cache == (16 + 32 * 128 + taken) * token
+  assert tpu.cache == (16 + 32 * 128 + 32 * 32 // 2) * token
+  plain = plan(config, dataclasses.replace(model, attention='plain'))
+  assert 2 * plain.cache == tpu.cache
+  layers = SMALL.num_layers * (64 * 64 * 2 * (4 + 2) + 3 * 64 * 128)
   held = 2 * (layers + 3000 * 64) + (16 + 32 * 128) * token
   held += 2 * 128 * 3000 * 4
   found = tpu.sampler_weights + tpu.cache + tpu.scratch
