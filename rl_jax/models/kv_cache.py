@@ -245,7 +245,7 @@ def taken(
 def _row_by_row(layer: tuple, index_W: Array, at_rest: bool) -> tuple:
   """(keys, values) of a layer, or of all, at the indices; see taken.
 
-  XLA for TPU lays the last axis of the arrays of this loop along the lanes.
+  XLA for TPU puts the last axis of the arrays of this loop along the lanes.
   Kernels read keys and values with the numbers of a head there, arguments have
   tokens there, unless a head fills the lanes. Another layout would be a copy.
   """

@@ -329,7 +329,7 @@ class Sizes:
     return (places + small + self._at_once(fewer)) * token
 
   def _at_once(self, places: int) -> int:
-    """Those of so many places that are taken while the former ones are there.
+    """Returns how many of these places are there beside all former ones.
 
     On GPU a cache grows, and fewer rows are taken, layer by layer. XLA for TPU
     takes the values of fewer rows when the former keys are gone.
