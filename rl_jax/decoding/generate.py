@@ -253,15 +253,16 @@ def prepare_weights(
   """
   specs = models.specs(cfg)
   head = {'value_head': params['value_head']} if values else {}
-  by_layer = not (cfg.platform.is_cpu or models.scans_layers(cfg.platform))
 
   def one(path, spec, x):
+    axes = spec.logical_axes[-x.ndim :]  # without that of layers, if x is one's
+    if cfg.platform.is_gpu:
+      x = layout.constrain(x, *axes)
     if 'norm' not in path[-1].key:
       x = x.astype(cfg.compute_dtype)
       if not cfg.platform.is_cpu:  # or XLA gathers x in its own dtype
         x = jax.lax.optimization_barrier(x)
-    axes = spec.logical_axes[-x.ndim :]  # without that of layers, if x is one's
-    if by_layer:
+    if cfg.platform.is_gpu:
       return layout.gathered(x, *axes)
     return layout.constrain(
       x, *(None if axis == 'width' else axis for axis in axes)
@@ -272,20 +273,28 @@ def prepare_weights(
       one, specs, tree, is_leaf=models.is_spec
     )
 
-  if not by_layer:
+  scanned = models.scans_layers(cfg)
+  together = scanned and not layout.split_over(cfg.width, 'width')
+  if together or not cfg.platform.is_gpu:
     named = [name for name in ('model', 'lora') if name in params]
     tree = {name: whole(specs[name], params[name]) for name in named}
     return models.decoding_weights(tree, cfg) | head
   # Layers are cut out of weights that are still split over fsdp: of whole ones
-  # XLA would hold all layers twice while it cuts.
+  # XLA would hold all layers twice while it cuts, or gathers in another order.
   weights = models.decoding_weights(params, cfg)
   of_layer = {'base': specs['model'].pop('layers')}
   if 'lora' in params:
     of_layer['lora'] = specs['lora']['layers']
-  layers = tuple(
-    layer | {name: whole(of_layer[name], layer[name]) for name in of_layer}
-    for layer in weights['layers']
-  )
+
+  def prepared(layer):
+    return layer | {
+      name: whole(of_layer[name], layer[name]) for name in of_layer
+    }
+
+  if scanned:
+    layers = jax.lax.map(prepared, weights['layers'])
+  else:
+    layers = tuple(map(prepared, weights['layers']))
   return {
     'model': whole(specs['model'], weights['model']),
     'layers': layers,

@@ -51,7 +51,7 @@ def decode_block(
     at = (tables, places, times)
     return _layer_block(layer, cfg, x, shared, own, number, at)
 
-  x, cache = decoding.through_layers(one, x, params['layers'], cache)
+  x, cache = decoding.through_layers(cfg, one, x, params['layers'], cache)
   hidden = layers.norm(x, params['model']['final_norm'], cfg)
   return hidden.reshape(B, S, -1), cache
 

@@ -18,6 +18,7 @@ from rl_jax.models import (
   attention_kernels,
   block_pool,
   decode_attention,
+  experts,
   kv_cache,
   layers,
   rope,
@@ -59,7 +60,7 @@ def prefill(
   x = layout.constrain(x, 'sampled_rows', None, None)
   x, (k, v) = lax.scan(body, x, layers.stacked_layers(params, cfg))
   hidden = layers.norm(x[:, -1], params['model']['final_norm'], cfg)
-  if not scans_layers(cfg.platform):
+  if not scans_layers(cfg):
     keys, values = zip(*_by_layer((k, v), cfg.num_layers), strict=True)
   else:
     keys, values = (jnp.swapaxes(k, 0, 1),), (jnp.swapaxes(v, 0, 1),)
@@ -68,15 +69,19 @@ def prefill(
   )
 
 
-def scans_layers(platform: Platform) -> bool:
+def scans_layers(cfg: Any) -> bool:
   """Returns whether a decoding program holds one layer, in a scan over all.
 
   On TPU: XLA reads a slice of stacked weights and caches in place there, and a
   program that holds 24 layers takes minutes to compile. XLA copies the slices
   on CPU, where a scan decodes 20% to 30% slower, and on GPU, where they would
-  be three times the bytes of a step; there programs hold every layer.
+  be three times the bytes of a step; there programs hold every layer. But on
+  GPU kernels read the cache and experts in place, which are nearly all bytes of
+  a model with experts, and its layers take longest to compile.
   """
-  return platform.name == 'tpu'
+  if cfg.platform.name == 'tpu':
+    return True
+  return experts.in_place(cfg) and decode_attention.runs(cfg)
 
 
 def decoding_weights(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
@@ -87,7 +92,7 @@ def decoding_weights(params: dict[str, Any], cfg: Any) -> dict[str, Any]:
   """
   stacked = layers.stacked_layers(params, cfg)
   rest = {k: x for k, x in params['model'].items() if k != 'layers'}
-  if scans_layers(cfg.platform):
+  if scans_layers(cfg):
     return {'model': rest, 'layers': stacked}
   by_layer = _by_layer(stacked, cfg.num_layers)
   return {
@@ -188,12 +193,12 @@ def decode_step(
   x = layers.embed(params, cfg, token_B)
   if inputs_BD is not None:
     x += inputs_BD.astype(x.dtype)
-  x, cache = through_layers(one, x, params['layers'], cache)
+  x, cache = through_layers(cfg, one, x, params['layers'], cache)
   return layers.norm(x, params['model']['final_norm'], cfg), cache
 
 
 def through_layers(
-  one: Callable, x: Array, weights: Any, cache: _Cache
+  cfg: Any, one: Callable, x: Array, weights: Any, cache: _Cache
 ) -> tuple[Array, _Cache]:
   """Returns the states after all layers, and the cache that they have written.
 
@@ -218,13 +223,14 @@ def through_layers(
   def body(carried, scanned):
     x, *own = carried
     number, layer, k_NJKP, v_NJPK = scanned
+    layer = experts.joined(layer, whole, number)
     return one(x, layer, (k_NJKP, v_NJPK, prompt.mask_NP), own, number), None
 
   (keys,), (values,) = cache.k_BJKT, cache.v_BJTK
   shared = (jnp.swapaxes(y, 0, 1) for y in (*prompt.k_NJKP, *prompt.v_NJPK))
-  numbers = jnp.arange(jax.tree.leaves(weights)[0].shape[0])
+  sliced, whole = experts.apart(cfg, weights)
   (x, keys, values), _ = lax.scan(
-    body, (x, keys, values), (numbers, weights, *shared)
+    body, (x, keys, values), (jnp.arange(cfg.num_layers), sliced, *shared)
   )
   return x, cache.replace(k_BJKT=(keys,), v_BJTK=(values,))
 

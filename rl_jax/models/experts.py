@@ -22,7 +22,7 @@ Language Models" (2409.02060).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -39,6 +39,33 @@ AXES = {
   'w_down': ('experts', None, 'width'),
 }
 WEIGHTS = tuple(AXES)
+
+
+class OfLayer(NamedTuple):
+  """The matrices of one layer among those of all, for kernels to read there."""
+
+  w_LEDF: Array
+  number: Array
+
+
+def in_place(cfg: Any) -> bool:
+  """Returns whether products can read a layer's experts among those of all."""
+  ours = ragged_products.runs(cfg.platform, cfg.compute_dtype)
+  return bool(cfg.num_experts) and cfg.expert_products == CHOSEN and ours
+
+
+def apart(cfg: Any, layers: dict) -> tuple[dict, dict]:
+  """(what a scan over layers slices, the experts that are read in place)."""
+  if not in_place(cfg):
+    return layers, {}
+  base = dict(layers['base'])
+  return {**layers, 'base': base}, {name: base.pop(name) for name in WEIGHTS}
+
+
+def joined(layer: dict, experts: dict, number: Array) -> dict:
+  """The layer of that number with the experts that `apart` took out."""
+  own = {name: OfLayer(x, number) for name, x in experts.items()}
+  return {**layer, 'base': layer['base'] | own}
 
 
 def feed_forward(
@@ -64,16 +91,19 @@ def feed_forward(
     y_MD = _chosen(cfg, activation, x_MD, router_DE, trees, split)
     return y_MD.reshape(h.shape)
 
-  def whole(x):
-    return (None,) * (x.ndim - 1)
+  def by_expert(x):
+    """Returns the axes of an array [(L,) E, ..], or of a layer's number."""
+    return (*(None,) * (x.ndim - 3), 'experts', None, None) if x.ndim else ()
 
-  axes = [('rows', *whole(h)), (None, None)]
-  axes += [('experts', *whole(x)) for x in leaves]
+  rows = ('rows', *(None,) * (h.ndim - 1))
+  axes = [rows, (None, None), *map(by_expert, leaves)]
   return layout.on_parts(local, [h, layer['base']['router'], *leaves], axes)
 
 
-def _cast(cfg: Any, name: str, weight: Array, dtype: Any) -> Array:
+def _cast(cfg: Any, name: str, weight: Any, dtype: Any) -> Any:
   """The weight in the dtype of states; if it was another, whole over fsdp."""
+  if isinstance(weight, OfLayer):
+    return weight
   if cfg.platform.is_cpu or weight.dtype == dtype:
     return weight.astype(dtype)
   # XLA would gather it in its own dtype, and turn the weights of all layers.
@@ -160,7 +190,7 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
   depend on the order in which a device adds.
   """
   weights, adapters = trees
-  k, own = cfg.experts_per_token, weights['w_gate'].shape[0]
+  k, own = cfg.experts_per_token, jax.tree.leaves(weights)[0].shape[-3]
   expert_Mk, gate_Mk = route(cfg, x_MD, router_DE)
   first = lax.axis_index(split) * own if split else 0
   # Tokens of other devices' experts come last, and belong to no block.
@@ -178,7 +208,10 @@ def _chosen(cfg, activation, x_MD, router_DE, trees, split) -> Array:
 
   def product(x, weight):
     """0 beyond the blocks, where a kernel may leave anything."""
-    y = ragged(x, weight.astype(x.dtype), sizes_E)
+    if isinstance(weight, OfLayer):
+      y = ragged_products.product_of_layer(x, *weight, sizes_E)
+    else:
+      y = ragged(x, weight.astype(x.dtype), sizes_E)
     return jnp.where(mine_R1, y, 0)
 
   def project(name, x):

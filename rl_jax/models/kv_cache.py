@@ -213,55 +213,56 @@ def taken(
 ) -> tuple[tuple, tuple]:
   """(keys, values) of each layer at the indices of the first axis.
 
-  On GPU those of a layer are taken after those of the one before, whose old
-  places may then be free. XLA takes the keys of all layers in one kernel
-  otherwise, so that the old and the new ones of all lie there together. On TPU
-  fewer rows are copied one after another: XLA cuts a large gather into pieces,
-  and copies the cache of all rows for them. Where no kernel reads the cache, it
-  may have rows along the lanes, which only a gather leaves there.
+  On GPU each array is taken after the one before, whose old places may then be
+  free. XLA takes the keys of all layers in one kernel otherwise, so that the
+  old and the new ones of all lie there together. On TPU fewer rows are copied
+  one after another: XLA cuts a large gather into pieces, and copies the cache
+  of all rows for them. Where no kernel reads the cache, it may have rows along
+  the lanes, which only a gather leaves there.
 
   at_rest: the cache is an argument of the program and stays; on TPU it has the
   layout of arguments then, not that in which kernels read it.
   """
-  by_layer = cfg.platform.is_gpu and not at_rest
+  in_turn = cfg.platform.is_gpu and not at_rest
   row_by_row = cfg.platform.name == 'tpu'
   row_by_row &= at_rest or decode_attention.runs(cfg)
 
-  def of_layer(layer, index_W):
-    fewer = len(index_W) < len(jax.tree.leaves(layer)[0])
-    if row_by_row and fewer:
-      return _row_by_row(layer, index_W, at_rest)
-    return jax.tree.map(lambda x: x[index_W], layer)
+  def of_keys(x, index_W):
+    return take(x, index_W, turned=not at_rest)
 
-  found = []
+  def of_values(x, index_W):
+    # Arguments have tokens along the lanes, unless a head fills them.
+    return take(x, index_W, turned=at_rest and x.shape[-1] % LANES != 0)
+
+  def take(x, index_W, turned):
+    if row_by_row and len(index_W) < len(x):
+      return _row_by_row(x, index_W, turned)
+    return x[index_W]
+
+  found: tuple[list, list] = [], []
   for layer in zip(keys, values, strict=True):
-    found.append(of_layer(layer, index_W))
-    if by_layer:  # the next one needs these indices
-      found[-1], index_W = lax.optimization_barrier((found[-1], index_W))
-  taken_keys, taken_values = zip(*found, strict=True)
-  return taken_keys, taken_values
+    for kind, one, blocks in zip(
+      found, (of_keys, of_values), layer, strict=True
+    ):
+      new = jax.tree.map(functools.partial(one, index_W=index_W), blocks)
+      if in_turn:  # the next one needs these indices
+        new, index_W = lax.optimization_barrier((new, index_W))
+      kind.append(new)
+  return tuple(found[0]), tuple(found[1])
 
 
-def _row_by_row(layer: tuple, index_W: Array, at_rest: bool) -> tuple:
-  """(keys, values) of a layer, or of all, at the indices; see taken.
+def _row_by_row(x: Array, index_W: Array, turned: bool) -> Array:
+  """x[index_W], copied in a loop.
 
-  XLA for TPU puts the last axis of the arrays of this loop along the lanes.
-  Kernels read keys and values with the numbers of a head there, arguments have
-  tokens there, unless a head fills the lanes. Another layout would be a copy.
+  XLA for TPU puts the last axis of its arrays along the lanes. Kernels read
+  keys and values with the numbers of a head there. turned: x has its second
+  last axis there; another layout would be a copy.
   """
-
-  def rows(x, turned):
-    x = jnp.swapaxes(x, -1, -2) if turned else x
-    take = functools.partial(lax.dynamic_index_in_dim, x, keepdims=False)
-    x = lax.map(take, index_W)
-    return jnp.swapaxes(x, -1, -2) if turned else x
-
-  def of_values(x):
-    return rows(x, turned=at_rest and x.shape[-1] % LANES != 0)
-
-  keys, values = layer
-  of_keys = functools.partial(rows, turned=not at_rest)
-  return jax.tree.map(of_keys, keys), jax.tree.map(of_values, values)
+  x = jnp.swapaxes(x, -1, -2) if turned else x
+  x = lax.map(
+    functools.partial(lax.dynamic_index_in_dim, x, keepdims=False), index_W
+  )
+  return jnp.swapaxes(x, -1, -2) if turned else x
 
 
 def remembered(token_T: Array, context_B: Array | None) -> Array | bool:

@@ -71,6 +71,22 @@ def product(
   return _by_rows(x_RD, w_EDF, sizes_E, False, interpret)
 
 
+def product_of_layer(
+  x_RD: Array,
+  w_LEDF: Array,
+  number: Array,
+  sizes_E: Array,
+  interpret: bool = False,
+) -> Array:
+  """The same with the matrices of one layer of several, which has no gradient.
+
+  The kernel reads them where they are; a slice for it would be a copy.
+  """
+  w_BDF = w_LEDF.reshape(-1, *w_LEDF.shape[2:])
+  first = number * len(sizes_E)
+  return _by_rows(x_RD, w_BDF, sizes_E, False, interpret, first)
+
+
 def _forward(x_RD, w_EDF, sizes_E, interpret):
   y_RF = product(x_RD, w_EDF, sizes_E, interpret)
   return y_RF, (x_RD, w_EDF, sizes_E)
@@ -119,12 +135,12 @@ def _sides(size: int, most: int) -> int:
   return min(most, max(LEAST, pl.next_power_of_2(size)))
 
 
-def _by_rows(x_RD, w_EDF, sizes_E, turned, interpret) -> Array:
-  """x w of each tile of rows, or x w^T."""
-  R, E = len(x_RD), len(w_EDF)
+def _by_rows(x_RD, w_EDF, sizes_E, turned, interpret, first=0) -> Array:
+  """x w of each tile of rows, or x w^T; first: the matrix of block 0."""
+  R, E = len(x_RD), len(sizes_E)
   F = w_EDF.shape[1 if turned else 2]
   tile, columns = _sides(R // E, MOST_ROWS), _sides(F, COLUMNS)
-  tiles_T3 = _tiles(sizes_E, R, tile)
+  tiles_T3 = _tiles(sizes_E, R, tile).at[:, 0].add(first)
   return pl.pallas_call(
     functools.partial(_rows_kernel, sides=(tile, columns), turned=turned),
     grid=(len(tiles_T3), pl.cdiv(F, columns)),

@@ -18,6 +18,7 @@ from rl_jax.models import (
   block_pool,
   critic,
   decode_attention,
+  decoding,
   experts,
   kv_cache,
   transformer,
@@ -331,12 +332,15 @@ class Sizes:
   def _at_once(self, places: int) -> int:
     """Returns how many of these places are there beside all former ones.
 
-    On GPU a cache grows, and fewer rows are taken, layer by layer. XLA for TPU
-    takes the values of fewer rows when the former keys are gone.
+    On GPU a cache grows, and fewer rows are taken, array by array; each has the
+    keys or values of one layer, or of all. XLA for TPU takes the values of
+    fewer rows when the former keys are gone.
     """
-    if self.model.platform.is_gpu:
-      return -(-places // self.model.num_layers)
-    return -(-places // 2) if self._on_tpu else places
+    m = self.model
+    if m.platform.is_cpu:
+      return places
+    arrays = 2 * (1 if decoding.scans_layers(m) else m.num_layers)
+    return -(-places // arrays)
 
   def _cache_of_slots(self) -> int:
     """Keys and values of all rows that are played, and of prompts once a table.
@@ -538,9 +542,9 @@ class Sizes:
 
   def cut_layers(self) -> int:
     """Weights of layers that sampling on GPU cuts out of the trainer's own."""
-    if self.copied or self.model.platform.is_cpu or self._on_tpu:
-      return 0
-    return self._layers()
+    m = self.model
+    apart = m.platform.is_gpu and not decoding.scans_layers(m)
+    return self._layers() if apart and not self.copied else 0
 
   def _layers(self) -> int:
     """Weights of all layers in the compute dtype."""

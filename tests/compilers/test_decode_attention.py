@@ -105,6 +105,28 @@ def test_kernels_attend_and_no_cache_is_copied(toy, target, axes):
     assert copied == []
 
 
+@pytest.mark.parametrize('axes', [(4, 1, 1), (1, 4, 1), (1, 2, 2)])
+def test_programs_with_experts_hold_one_layer_on_gpu(toy, axes):
+  """Kernels read the cache, and three matrices of experts, among all layers.
+
+  Matrices of a layer's experts are cut out nowhere in the loops over tokens.
+  """
+  routed = dataclasses.replace(
+    MODEL, num_experts=8, experts_per_token=2, mlp_size=48
+  )
+  bodies = loops(generate(toy, 'gpu:h100:1x1x4', axes, routed))
+  own = 8 // axes[-1]
+  assert len(bodies) == 2
+  for body in bodies:
+    assert len(kernels(body)) == 2
+    products = re.findall(r'custom_call_target="[^"]*".*ragged_product', body)
+    assert len(products) == 3
+    shapes = re.findall(r'%(?!param|get-tuple)\S* = bf16\[([\d,]+)\]', body)
+    assert not [
+      x for x in shapes if x.endswith((f'{own},64,48', f'{own},48,64'))
+    ]
+
+
 def test_observations_are_fed_without_a_copy_of_a_layer_on_tpu(toy):
   """Their tokens are written by comparisons; a scatter turned keys and values.
 

@@ -21,7 +21,7 @@ from rl_jax.decoding.drafts.speculative import (
 )
 from rl_jax.decoding.generate import Limits, filled
 from rl_jax.decoding.turn_decode import Observations
-from rl_jax.models import decode_attention, presets
+from rl_jax.models import decode_attention, experts, presets, ragged_products
 from rl_jax.models import params as params_lib
 from rl_jax.runtime.platform import Platform
 
@@ -126,6 +126,53 @@ def test_a_scan_changes_no_token(monkeypatch, cfg, make):
   monkeypatch.setattr(decode, 'most_widths', lambda _: 3)
   on_tpu = dataclasses.replace(cfg, platform=Platform('tpu'))
   found, expected = make(on_tpu), make(cfg)
+  for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
+    np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+  logp = 'logp_behaviour_BT'
+  np.testing.assert_allclose(
+    getattr(found, logp), getattr(expected, logp), atol=1e-5
+  )
+
+
+ROUTED = dataclasses.replace(
+  ADAPTED, num_experts=4, experts_per_token=2, expert_products=experts.CHOSEN
+)
+
+
+@pytest.mark.parametrize(
+  'make',
+  [
+    generated,
+    played,
+    pytest.param(functools.partial(generated, slots=8), marks=pytest.mark.slow),
+    pytest.param(
+      functools.partial(generated, cache_tokens=240), marks=pytest.mark.slow
+    ),
+    pytest.param(drafted, marks=pytest.mark.slow),
+  ],
+)
+def test_a_scan_on_gpu_reads_experts_in_place(monkeypatch, make):
+  """All kernels are interpreted; other models have their layers apart."""
+  expected = make(ROUTED)
+  monkeypatch.setattr(decode_attention, 'runs', lambda _: True)
+  monkeypatch.setattr(
+    experts, 'in_place', lambda cfg: cfg.num_experts > 0 and cfg.platform.is_gpu
+  )
+  monkeypatch.setitem(
+    decode_attention.KERNELS,
+    'cuda',
+    functools.partial(decode_attention.on_gpu, interpret=True),
+  )
+  monkeypatch.setattr(
+    ragged_products,
+    'product_of_layer',
+    functools.partial(ragged_products.product_of_layer, interpret=True),
+  )
+  platform = Platform('cuda', (9, 0))
+  on_gpu = dataclasses.replace(ROUTED, platform=platform)
+  assert models.scans_layers(on_gpu)
+  assert not models.scans_layers(dataclasses.replace(CFG, platform=platform))
+  found = make(on_gpu)
   for name in ('response_BT', 'kind_BT', 'length_B', 'finished_B'):
     np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
   logp = 'logp_behaviour_BT'

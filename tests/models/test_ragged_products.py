@@ -50,6 +50,25 @@ def test_kernels_are_the_ragged_product(name, width, columns):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize('name', SIZES)
+def test_kernels_find_the_matrices_of_a_layer(name):
+  """E0: those of the same matrices apart."""
+  rows, sizes = SIZES[name]
+  rng = np.random.default_rng(rows)
+  x = jnp.asarray(rng.normal(size=(rows, 24)), jnp.float32)
+  w = jnp.asarray(rng.normal(size=(3, len(sizes), 24, 40)), jnp.float32)
+  sizes_E = jnp.array(sizes, jnp.int32)
+
+  @jax.jit
+  def of_layer(number):
+    return ragged_products.product_of_layer(x, w, number, sizes_E, True)
+
+  for number in range(3):
+    wanted = ragged_products.product(x, w[number], sizes_E, True)
+    found = of_layer(jnp.int32(number))
+    np.testing.assert_array_equal(found[: sum(sizes)], wanted[: sum(sizes)])
+
+
 @pytest.mark.parametrize('rows', [1, 300, ragged_products.MOST_COMPARED + 1])
 def test_rows_are_sorted_by_block(rows):
   """Compared in pairs or sorted: the bits of stable sorts (E0)."""
