@@ -32,6 +32,10 @@ MOST_WIDTHS = 8
 MOST_LAYERS = 64
 # On accelerators, where a loop compiles for seconds, however few its layers.
 MOST_ON_ACCELERATORS = 2
+# Layers of all these loops on GPU, 0.5 s each where they are not scanned. Of
+# deeper models so few rows fit that a step takes the time of the weights, at
+# each width.
+MOST_LAYERS_ON_GPU = 80
 # From all rows to the first narrower width.
 LEAST_RATIO = 5 / 4
 # Deep models have few widths, and each holds a quarter of the one before.
@@ -50,9 +54,10 @@ LONG = 512
 
 def most_widths(cfg: models.ModelConfig) -> int:
   """Returns how many widths a program may have; each must be compiled."""
-  if not cfg.platform.is_cpu:
-    return MOST_ON_ACCELERATORS
-  return min(MOST_WIDTHS, max(1, MOST_LAYERS // cfg.num_layers))
+  if cfg.platform.is_cpu:
+    return min(MOST_WIDTHS, max(1, MOST_LAYERS // cfg.num_layers))
+  held = 1 if models.scans_layers(cfg) else cfg.num_layers
+  return min(MOST_ON_ACCELERATORS, max(1, MOST_LAYERS_ON_GPU // held))
 
 
 def batch_widths(rows: int, new_tokens: int, most: int) -> list[int]:

@@ -246,7 +246,7 @@ def stop_states(
 def prepare_weights(
   params: dict[str, Any], cfg: models.ModelConfig, values: bool = False
 ) -> Any:
-  """Weights of decode_step: compute dtype, whole over fsdp, by layer on CPU.
+  """Weights of decode_step: compute dtype, whole over fsdp, apart or stacked.
 
   Scales of norms keep their dtype: forward applies them in float32. values:
   with the value head, as it is.

@@ -3,9 +3,9 @@
 On CPU each layer has separate arrays: a decoding step then writes its column
 and reads the others in place, where a slice of one stacked array would be
 copied at every layer and step. There the columns are split into two blocks, of
-which the second is not read before it holds tokens. On TPU the layers are
-stacked on the second axis (`decoding.scans_layers`). A small cache has one
-block and can be grown.
+which the second is not read before it holds tokens. On TPU, and on GPU in a
+model with experts, the layers are stacked on the second axis
+(`decoding.scans_layers`). A small cache has one block and can be grown.
 """
 
 import functools

@@ -288,5 +288,13 @@ def test_batch_widths(rows, tokens, layers, expected):
 
 def test_accelerators_have_few_widths():
   """Each compiles for seconds there, however few the layers."""
-  cfg = dataclasses.replace(CFG, platform=Platform('tpu'))
+  cfg = dataclasses.replace(CFG, platform=Platform('tpu'), num_layers=64)
   assert decode.batch_widths(256, 128, decode.most_widths(cfg)) == [256, 64]
+
+
+@pytest.mark.parametrize(('layers', 'most'), [(8, 2), (40, 2), (41, 1)])
+def test_deep_models_on_gpu_have_one_width(layers, most):
+  """Programs hold every layer of each loop there."""
+  platform = Platform('cuda', (9, 0))
+  cfg = dataclasses.replace(CFG, platform=platform, num_layers=layers)
+  assert decode.most_widths(cfg) == most
