@@ -298,6 +298,7 @@ def test_the_plan_of_many_episodes_is_within_a_tenth(
     (V5E, 'qwen2p5_1p5b_gsm8k'),
     ('tpu:v5e:8x8', 'qwen2p5_7b_gsm8k'),
     ('tpu:v5p:4x4x4', 'qwen3_30b_a3b_gsm8k'),
+    ('gpu:h100:1x8x8', 'qwen3_30b_a3b_gsm8k'),
   ],
 )
 def test_the_plan_of_sampling_by_all_layers_is_within_a_tenth(target, name):
