@@ -101,11 +101,11 @@ def _backward(interpret, saved, dy_RF):
 product.defvjp(_forward, _backward)
 
 
-def _tiles(sizes_E: Array, rows: int, tile: int) -> Array:
-  """The block of each tile, its first row, and that after the block's last.
+def _tiles(sizes_E: Array, rows: int, tile: int, first: Array | int) -> Array:
+  """The matrix of each tile, its first row, and that after its block's last.
 
   As many as there may be, int32[tiles, 3]; those that are not needed have no
-  rows.
+  rows. first: the matrix of block 0.
   """
   E = len(sizes_E)
   end_E, tiles_E = _ends(sizes_E), -(-sizes_E // tile)
@@ -120,7 +120,7 @@ def _tiles(sizes_E: Array, rows: int, tile: int) -> Array:
   before_T = number_T - of_tile(last_E - tiles_E)
   first_T = of_tile(end_E - sizes_E) + before_T * tile
   limits = (jnp.where(used_T, x, 0) for x in (first_T, of_tile(end_E)))
-  return jnp.stack([block_T, *limits], axis=1).astype(jnp.int32)
+  return jnp.stack([block_T + first, *limits], axis=1).astype(jnp.int32)
 
 
 def _ends(sizes_E: Array) -> Array:
@@ -140,7 +140,7 @@ def _by_rows(x_RD, w_EDF, sizes_E, turned, interpret, first=0) -> Array:
   R, E = len(x_RD), len(sizes_E)
   F = w_EDF.shape[1 if turned else 2]
   tile, columns = _sides(R // E, MOST_ROWS), _sides(F, COLUMNS)
-  tiles_T3 = _tiles(sizes_E, R, tile).at[:, 0].add(first)
+  tiles_T3 = _tiles(sizes_E, R, tile, first)
   return pl.pallas_call(
     functools.partial(_rows_kernel, sides=(tile, columns), turned=turned),
     grid=(len(tiles_T3), pl.cdiv(F, columns)),

@@ -36,7 +36,6 @@ STATE_COPIES = 3  # states of the residual stream, normed, cotangents
 HIDDEN_COPIES = 3  # states, those without padding, their cotangent
 SAMPLING_COPIES = 3  # logits, and twice those at the temperature; on CPU
 SAMPLING_COPIES_ON_TPU = 2  # logits in two layouts
-TPU_LANES = 128
 ROW_COPIES_ON_TPU = 2  # queries and results of attention, in rows of 128
 STATE_COPIES_ON_TPU = 6
 PREFILL_COPIES, PREFILL_COPIES_ON_TPU = 2, 3  # hidden units of prompts
@@ -199,7 +198,7 @@ class Sizes:
   def _padded(self, numbers: int) -> int:
     """Numbers of heads, in rows of 128."""
     size = self.model.head_size
-    return numbers // size * (-(-size // TPU_LANES) * TPU_LANES)
+    return numbers // size * (-(-size // kv_cache.LANES) * kv_cache.LANES)
 
   @property
   def _fed(self) -> tuple[int, int, int]:
@@ -383,7 +382,7 @@ class Sizes:
     rows, size = self._sampled_rows, self.model.head_size
     rows = min(self.slots or rows, self._kept_rows())
     places = self.rollout * self.prompt + self._places(rows)
-    turned = self._padded(size) / size if size % TPU_LANES else 1 / 2
+    turned = self._padded(size) / size if size % kv_cache.LANES else 1 / 2
     return int(places * self._token * turned) // self.played
 
   def _cache_of_fewer(self) -> int:
