@@ -257,7 +257,7 @@ def prepare_weights(
   def one(path, spec, x):
     axes = spec.logical_axes[-x.ndim :]  # without that of layers, if x is one's
     if cfg.platform.is_gpu:
-      # Or XLA exchanges all layers, in their own dtype, before a loop over them.
+      # Or XLA exchanges all layers in their dtype, before a loop over them.
       x = layout.constrain(x, *axes)
     if 'norm' not in path[-1].key:
       x = x.astype(cfg.compute_dtype)
